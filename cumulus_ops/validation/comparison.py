@@ -72,7 +72,13 @@ def compare(
     if problem:
         return Comparison(rows=len(snapshot), problem=problem)
     allowed = {n: (tolerances or {}).get(n, double_tolerance) for n, t in types.items() if pa.types.is_floating(t)}
-    left = _differing(_marked(snapshot, recomputed, types), list(types), allowed)
+    # The rows of both tables, each with its side.
+    sides = []
+    for table, side in ((snapshot, 1), (recomputed, -1)):
+        columns = [_cast(column, t) for column, t in zip(table.columns, types.values(), strict=True)]
+        marks = pa.array(np.full(len(table), side, np.int64))
+        sides.append(pa.Table.from_arrays([*columns, marks], names=[*types, SIDE]))
+    left = _differing(pa.concat_tables(sides), list(types), allowed)
     return _judged(left, list(types), keys, len(snapshot))
 
 
@@ -117,16 +123,6 @@ def _as_decimal(type_: pa.DataType) -> Any:
     return type_ if pa.types.is_decimal(type_) else None
 
 
-def _marked(snapshot: pa.Table, recomputed: pa.Table, types: Types) -> pa.Table:
-    """The rows of both tables, each with its side."""
-    sides = []
-    for table, side in ((snapshot, 1), (recomputed, -1)):
-        columns = [_cast(column, t) for column, t in zip(table.columns, types.values(), strict=True)]
-        marks = pa.array(np.full(len(table), side, np.int64))
-        sides.append(pa.Table.from_arrays([*columns, marks], names=[*types, SIDE]))
-    return pa.concat_tables(sides)
-
-
 def _cast(column: pa.ChunkedArray, to: pa.DataType) -> pa.ChunkedArray:
     if pa.types.is_integer(column.type) and pa.types.is_decimal(to):
         column = column.cast(pa.decimal128(LONG_DIGITS, 0))
@@ -140,7 +136,19 @@ def _differing(marked: pa.Table, names: Sequence[str], allowed: Mapping[str, flo
     keys, sums = list(exact), [(SIDE, "sum")]
     for name in allowed:
         values = marked[name].combine_chunks() if isinstance(marked[name], pa.ChunkedArray) else marked[name]
-        for suffix, column in _parts(values, marked[SIDE]).items():
+        # NULL, NaN and infinities are compared as what they are; finite numbers fall into one class, and
+        # are summed.
+        sides = marked[SIDE]
+        finite = pc.fill_null(pc.is_finite(values), False)
+        number = pc.if_else(finite, pc.fill_null(values, 0.0), 0.0)
+        ours = pc.equal(sides, 1)
+        for suffix, column in {
+            "_c": pc.if_else(finite, "finite", pc.fill_null(values.cast(pa.string()), "NULL")),
+            "_d": pc.multiply(number, pc.cast(sides, pa.float64())),
+            "_m": pc.abs(number),
+            "_l": pc.if_else(ours, values, None),
+            "_r": pc.if_else(ours, None, values),
+        }.items():
             marked = marked.append_column(name + suffix, column)
         keys.append(name + "_c")
         sums += [(name + "_d", "sum"), (name + "_m", "max"), (name + "_l", "max"), (name + "_r", "max")]
@@ -154,20 +162,6 @@ def _differing(marked: pa.Table, names: Sequence[str], allowed: Mapping[str, flo
     shown = {n: (left[n], left[n]) if n in exact else (left[f"{n}_l_max"], left[f"{n}_r_max"]) for n in names}
     columns = {f"{n}{side}": pair[i] for n, pair in shown.items() for i, side in enumerate((LEFT, RIGHT))}
     return pa.table({**columns, SIDE: left[SIDE + "_sum"]})
-
-
-def _parts(values: Any, sides: pa.ChunkedArray) -> dict[str, Any]:
-    """NULL, NaN and infinities are compared as what they are; finite numbers fall into one class, and are summed."""
-    finite = pc.fill_null(pc.is_finite(values), False)
-    number = pc.if_else(finite, pc.fill_null(values, 0.0), 0.0)
-    ours = pc.equal(sides, 1)
-    return {
-        "_c": pc.if_else(finite, "finite", pc.fill_null(values.cast(pa.string()), "NULL")),
-        "_d": pc.multiply(number, pc.cast(sides, pa.float64())),
-        "_m": pc.abs(number),
-        "_l": pc.if_else(ours, values, None),
-        "_r": pc.if_else(ours, None, values),
-    }
 
 
 def _judged(left: pa.Table, names: Sequence[str], keys: Sequence[str], rows: int) -> Comparison:
@@ -308,7 +302,10 @@ def compare_shown(
     among = compare(_numbered(shown, NEAR, mine), _numbered(wanted, NEAR, mine), [NEAR], tolerances, double_tolerance)
     if among.equal:
         return Shown(Comparison(rows=len(shown)))
-    cut = _cut(classes, offset, offset + len(wanted))
+    # The classes that have rows within a window and outside of it.
+    end = offset + len(wanted)
+    ends = [(offset - 1, offset), (end - 1, end)]
+    cut = [int(classes[b]) for a, b in ends if a >= 0 and b < len(classes) and classes[a] == classes[b]]
     whole = pa.array(~np.isin(mine, cut))
     rest = [_numbered(rows, NEAR, mine).filter(whole) for rows in (shown, wanted)]
     if cut and compare(rest[0], rest[1], [NEAR], tolerances, double_tolerance).equal:
@@ -349,9 +346,3 @@ def _alike(column: pa.Array, tolerance: float) -> tuple[np.ndarray, np.ndarray]:
         close = np.abs(a - b) <= tolerance * np.maximum(np.maximum(np.abs(a), np.abs(b)), SMALL)
     known = pc.and_(pc.is_valid(first), pc.is_valid(second)).to_numpy(zero_copy_only=False)
     return alike, ~alike & close & known
-
-
-def _cut(classes: np.ndarray, start: int, end: int) -> list[int]:
-    """The classes that have rows within a window and outside of it."""
-    ends = [(start - 1, start), (end - 1, end)]
-    return [int(classes[b]) for a, b in ends if a >= 0 and b < len(classes) and classes[a] == classes[b]]

@@ -91,22 +91,21 @@ def validate_finals(rt: Runtime) -> list[FinalVerdict]:
     parts = [part for name in dict.fromkeys(f.view for f in waiting) if (part := _part(rt, name, waiting)) is not None]
     if not parts:
         return []
-    from cumulus_ops.validation.checkpoint import EXPECTATIONS, quiet, run_checkpoint, verdicts_of
+    from cumulus_ops.validation.checkpoint import DATA_DOCS, verdicts_of
     from cumulus_ops.validation.recompute import own_session
 
     with tempfile.TemporaryDirectory(prefix="cumulus-finals-") as folder:
         with ThreadPoolExecutor(1) as pool:
-            imported = pool.submit(importlib.import_module, EXPECTATIONS)
+            imported = pool.submit(importlib.import_module, DATA_DOCS)
             compared = _compared(rt, own_session(session_of(rt)), parts, Path(folder))
             imported.result()
         import expectations
-        from cumulus_ops.validation.reports import page_path
+        from cumulus_ops.validation.data_docs import page_path, run_checkpoint
 
         suite = expectations.finals_suite({p.asked.name: _values(p.finals) for p in parts})
         reports = rt.project.reports / FOLDER
-        with quiet():
-            name = f"{rt.project.name}, up to commit {max(f.commit for f in waiting)}"
-            result = run_checkpoint(reports, name, {SUITE: (suite, [c.row() for c in compared.values()])})
+        name = f"{rt.project.name}, up to commit {max(f.commit for f in waiting)}"
+        result = run_checkpoint(reports, name, {SUITE: (suite, [c.row() for c in compared.values()])})
         found = {v.view: v for v in verdicts_of(result)}
         outcomes = {
             (f.view, f.id): outcome
@@ -176,29 +175,19 @@ def _compared(rt: Runtime, session: SparkSession, parts: Sequence[_Part], folder
 
 
 def _compared_alike(rt: Runtime, session: SparkSession, parts: Sequence[_Part], folder: Path) -> list[Compared]:
-    from cumulus_ops.validation.checkpoint import used_columns
-    from cumulus_ops.validation.recompute import MULTIPLICITY, base_table, net_table, recompute_views
+    from cumulus_ops.validation.recompute import kept_tables, recompute_views
 
     texts = {view.name: view.sql for view in rt.program.views if view.sql is not None}
-    files = verified_log(rt, LAST_EPOCH)
+    files, relations = verified_log(rt, LAST_EPOCH), rt.program.relations
     asked = [
         view
         if part.published is None
         else replace(view, shown=write_arrow(part.published, folder / f"{place}-published"))
         for place, (part, view) in enumerate(zip(parts, _with_recomputations(rt, parts, files), strict=True))
     ]
-    bases = {}
-    for relation, columns in used_columns(rt.program.relations, asked, texts):
-        kept = _kept_on_spark(session, parts[0], relation)
-        base = base_table(session, relation, files.get(relation.name, ()), LAST_EPOCH, kept)
-        bases[relation.name] = base.select(*columns, MULTIPLICITY).persist()
-    try:
-        for name, base in bases.items():
-            net_table(base, name)
-        return recompute_views(session, asked, rt.program.relations, texts, folder)
-    finally:
-        for base in bases.values():
-            base.unpersist()
+    chosen = {relation.name: _kept_on_spark(session, parts[0], relation) for relation in relations}
+    with kept_tables(session, relations, asked, texts, files, LAST_EPOCH, chosen):
+        return recompute_views(session, asked, relations, texts, folder)
 
 
 def _with_recomputations(

@@ -92,7 +92,11 @@ def judge(row: Mapping[str, Any]) -> ViewVerdict:
         return ViewVerdict(given.view, DIFFERS, f"in error ({terms.error}), but its recomputation is not")
     if given.recomputed is None:
         return ViewVerdict(given.view, UNPROVED, "not compared, for there is no recomputation of it")
-    return _together(given.view, list(_parts(given, given.snapshot, given.recomputed)))
+    parts = list(_parts(given, given.snapshot, given.recomputed))
+    outcomes = {part.outcome for part in parts}
+    outcome = DIFFERS if DIFFERS in outcomes else UNPROVED if UNPROVED in outcomes else EQUAL
+    said = "; ".join(part.observed for part in parts)
+    return ViewVerdict(given.view, outcome, said, tuple(line for part in parts for line in part.differences))
 
 
 @dataclass(frozen=True)
@@ -143,10 +147,3 @@ def _part(found: Comparison, said: str = "") -> _Part:
     if said:
         lines = tuple((f"{what} ({said})", *rest) for what, *rest in lines)
     return _Part(EQUAL if found.equal else DIFFERS, words, lines)
-
-
-def _together(view: str, parts: list[_Part]) -> ViewVerdict:
-    outcomes = {part.outcome for part in parts}
-    outcome = DIFFERS if DIFFERS in outcomes else UNPROVED if UNPROVED in outcomes else EQUAL
-    said = "; ".join(part.observed for part in parts)
-    return ViewVerdict(view, outcome, said, tuple(line for part in parts for line in part.differences))

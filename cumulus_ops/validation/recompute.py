@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -34,11 +35,12 @@ from m3.program import Program, Relation, View
 __all__ = [
     "MULTIPLICITY",
     "base_table",
-    "net_table",
+    "kept_tables",
     "own_session",
     "recompute_m3",
     "recompute_views",
     "spark_schema",
+    "used_columns",
     "view_table",
 ]
 
@@ -139,11 +141,56 @@ def _row_hash(relation: Relation) -> Any:
     return F.xxhash64(*(_column(c.name) for c in hashed))
 
 
-def net_table(base: DataFrame, name: str) -> DataFrame:
-    """The rows of a base table as the temporary view ``name``."""
-    rows = base.where(F.col(MULTIPLICITY) > 0).drop(MULTIPLICITY)
-    rows.createOrReplaceTempView(name)
-    return rows
+@contextmanager
+def kept_tables(
+    session: SparkSession,
+    relations: Sequence[Relation],
+    views: Sequence[ViewToValidate],
+    texts: Mapping[str, str],
+    log_files: Mapping[str, Sequence[Path]],
+    epoch: int,
+    chosen: Mapping[str, Callable[[DataFrame], DataFrame] | None] | None = None,
+) -> Iterator[dict[str, DataFrame]]:
+    """The base tables that views may read, each read once and kept meanwhile; their rows are temporary views of the session.
+
+    Args:
+        session: see :func:`own_session`.
+        relations: all relations.
+        views: the views.
+        texts: the SQL of all views by name, which the views may read.
+        log_files: relation -> its files, see :func:`base_table`.
+        epoch: counted are the versions up to its end (inclusive).
+        chosen: relation -> which of its events count; None for all.
+    """
+    bases: dict[str, DataFrame] = {}
+    try:
+        for relation, columns in used_columns(relations, views, texts):
+            files, part = log_files.get(relation.name, ()), (chosen or {}).get(relation.name)
+            base = (
+                base_table(session, relation, files, epoch, part).select(*map(_column, columns), MULTIPLICITY).persist()
+            )
+            base.where(F.col(MULTIPLICITY) > 0).drop(MULTIPLICITY).createOrReplaceTempView(relation.name)
+            bases[relation.name] = base
+        yield bases
+    finally:
+        for base in bases.values():
+            base.unpersist()
+
+
+def used_columns(
+    relations: Sequence[Relation], views: Sequence[ViewToValidate], texts: Mapping[str, str]
+) -> Iterator[tuple[Relation, list[str]]]:
+    """The relations that a view may read, with the columns it may: those whose names occur in some view's text. A
+    table's projection has the same rows as the table, as far as these columns show them."""
+    text = "\n".join([*texts.values(), *(view.sql for view in views)]).lower()
+    unknown = any(view.recomputation is not None for view in views)
+    everything = unknown or re.search(r"(select|distinct|all|,|\.)\s*\*|\bnatural\b", text)
+    for relation in relations:
+        if relation.name.lower() in text:
+            wanted = [
+                c.name for c in relation.columns if everything or c.name.lower() in text or c.name in relation.key
+            ]
+            yield relation, wanted or [relation.columns[0].name]
 
 
 def _column(name: str) -> Any:

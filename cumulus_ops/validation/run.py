@@ -109,7 +109,22 @@ def validation_request(rt: Runtime, epoch: int, folder: Path, names: Sequence[st
     """
     files = verified_log(rt, epoch)
     chosen = rt.program.views if names is None else tuple(rt.program.view(name) for name in dict.fromkeys(names))
-    views = _views(rt, chosen, epoch, files, folder)
+    # SQL views are recomputed by their text, the others by the serial interpreter.
+    interpreted: Mapping[str, pa.Table] = {}
+    if any(view.sql is None for view in chosen):
+        from cumulus_ops.validation.recompute import recompute_m3
+
+        interpreted = recompute_m3(rt.program, files, epoch)
+    errors, published = views_in_error(rt, epoch), rt.catalog.results.published()
+    found = []
+    for place, view in enumerate(chosen):
+        if error := errors.get(view.name, ""):
+            found.append(view_to_validate(rt, view, None, interpreted.get(view.name), error))
+            continue
+        rows = write_arrow(read_view(rt, view.name, as_of=epoch, ordered=False), folder / f"{place}.arrow")
+        asked = view_to_validate(rt, view, rows, interpreted.get(view.name))
+        found.append(replace(asked, **_shown(rt, view, epoch, published, folder / f"{place}-shown.arrow")))
+    views = tuple(found)
     members, seals = rt.catalog.members.membership().of(epoch), rt.catalog.votes.last_epochs()
     sealed = {c: seals[c] for c in members}
     return ValidationRequest(
@@ -140,27 +155,6 @@ def verified_log(rt: Runtime, epoch: int) -> dict[str, list[Path]]:
     return files
 
 
-def _views(
-    rt: Runtime, views: Sequence[View], epoch: int, files: Mapping[str, Sequence[Path]], folder: Path
-) -> tuple[ViewToValidate, ...]:
-    """SQL views are recomputed by their text, the others by the serial interpreter."""
-    interpreted: Mapping[str, pa.Table] = {}
-    if any(view.sql is None for view in views):
-        from cumulus_ops.validation.recompute import recompute_m3
-
-        interpreted = recompute_m3(rt.program, files, epoch)
-    errors, published = views_in_error(rt, epoch), rt.catalog.results.published()
-    found = []
-    for place, view in enumerate(views):
-        if error := errors.get(view.name, ""):
-            found.append(view_to_validate(rt, view, None, interpreted.get(view.name), error))
-            continue
-        rows = write_arrow(read_view(rt, view.name, as_of=epoch, ordered=False), folder / f"{place}.arrow")
-        asked = view_to_validate(rt, view, rows, interpreted.get(view.name))
-        found.append(replace(asked, **_shown(rt, view, epoch, published, folder / f"{place}-shown.arrow")))
-    return tuple(found)
-
-
 def _shown(rt: Runtime, view: View, epoch: int, published: Mapping[tuple[str, int], int], file: Path) -> dict[str, Any]:
     """What readers get of a view, and where. The published version is read back; until there is one, what a read gives, as far as it says
     more than all rows do."""
@@ -184,10 +178,12 @@ def view_to_validate(
     rt: Runtime, view: View, rows: pa.Table | Handle | None, interpreted: pa.Table | None = None, error: str = ""
 ) -> ViewToValidate:
     """What is asked of a validation: whether a view's ``rows``, in any order, are right; or its ``error``. See :class:`ViewToValidate`."""
+    # The columns that identify a group: keys as they are, except DOUBLE, which is not compared exactly.
+    names = {k.name for k in view.keys if k.type.kind != "double"}
     return ViewToValidate(
         view.name,
         view.sql or "",
-        _key_columns(view),
+        tuple(c.name for c in view.visible if isinstance(c.expression, Var) and c.expression.name in names),
         rows,
         recomputation=interpreted if view.sql is None else None,
         columns=tuple((column.name, column.expression.type) for column in view.visible),
@@ -197,12 +193,6 @@ def view_to_validate(
         offset=view.offset,
         limit=view.limit,
     )
-
-
-def _key_columns(view: View) -> tuple[str, ...]:
-    """The columns that identify a group: keys as they are, except DOUBLE, which is not compared exactly."""
-    names = {k.name for k in view.keys if k.type.kind != "double"}
-    return tuple(c.name for c in view.visible if isinstance(c.expression, Var) and c.expression.name in names)
 
 
 def _groups(rt: Runtime, views: Sequence[ViewToValidate], epoch: int) -> pa.Table | None:

@@ -9,10 +9,10 @@ from unittest.mock import patch
 import pyarrow as pa
 
 from cumulus_ops import templates
-from cumulus_ops.validation import reports
-from cumulus_ops.validation.checkpoint import _checked, _Found, _no_rows
+from cumulus_ops.validation import data_docs
+from cumulus_ops.validation.checkpoint import _check, _Found, _no_rows
 from cumulus_ops.validation.judge import Compared, Terms
-from cumulus_ops.validation.reports import report_pages
+from cumulus_ops.validation.reports import SITE_FOLDER, report_pages
 from cumulus_ops.validation.request import ValidationRequest, ViewToValidate, write_arrow
 
 
@@ -24,16 +24,16 @@ def checked(folder: Path, epoch: int) -> None:
     held = write_arrow(rows, folder / f"held-{epoch}.arrow")
     due = write_arrow(rows.set_column(1, "total", pa.array([2])), folder / f"due-{epoch}.arrow")
     compared = Compared("q", held, None, due, Terms(keys=("region",)))
-    _checked(request, _Found([compared], pa.concat_tables([_no_rows()])))
+    _check(request, _Found([compared], pa.concat_tables([_no_rows()])))
 
 
 def test_older_pages_are_made_anew_and_newer_ones_are_left_alone(tmp_path: Path) -> None:
-    with patch.object(reports, "use_plain_site"):
+    with patch.object(data_docs, "use_plain_site"):
         checked(tmp_path, 0)  # as Great Expectations makes them
     old = (tmp_path / report_pages(tmp_path, "shop", 0)["views"]).read_text()
     assert "<script" in old
     checked(tmp_path, 1)
-    pages = list((tmp_path / reports.FOLDER).rglob("*.html"))
+    pages = list((tmp_path / SITE_FOLDER).rglob("*.html"))
     assert len(pages) == 6
     assert not any(word in page.read_text() for page in pages for word in ("<script", "://", "<b>"))
     assert all("region = &lt;b&gt;" in page.read_text() for page in pages if "/views/" in str(page))
@@ -47,7 +47,7 @@ def test_expectations_without_a_sentence_are_named(tmp_path: Path) -> None:
     class Configuration:
         type, kwargs = "expect_nothing", {"column": "<x>", "batch_id": "b"}
 
-    assert reports._sentence(Configuration()) == "expect_nothing(column=<x>)"
+    assert data_docs._sentence(Configuration()) == "expect_nothing(column=<x>)"
 
 
 def test_the_example_of_templates_is_true() -> None:

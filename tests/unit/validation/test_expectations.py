@@ -8,7 +8,8 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 
-from cumulus_ops.validation.checkpoint import frame, run_checkpoint, verdicts_of
+from cumulus_ops.validation.checkpoint import verdicts_of
+from cumulus_ops.validation.data_docs import frame, run_checkpoint
 from cumulus_ops.validation.judge import Compared, Terms
 from cumulus_ops.validation.request import ArrowFile, ViewVerdict, write_arrow
 
