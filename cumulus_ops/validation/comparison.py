@@ -24,8 +24,9 @@ __all__ = ["SAMPLE_GROUPS", "Comparison", "Shown", "compare", "compare_shown", "
 
 SAMPLE_GROUPS = 20
 ROWS_PER_GROUP = 5
-LONG_DIGITS = 19
-#: Differences of DOUBLEs are relative to their size, but to no less than this.
+LONG_DIGITS = 19  # of the largest 64-bit integer
+#: Differences of DOUBLEs are relative to their size, but to no less than this: what is left of two sums that cancel out is small, and its
+#: error is relative to the terms, and not to it.
 SMALL = 1e-5
 SIDE, LEFT, RIGHT = "_side", "_snapshot", "_recomputed"
 Types = dict[str, pa.DataType]
@@ -72,7 +73,6 @@ def compare(
     if problem:
         return Comparison(rows=len(snapshot), problem=problem)
     allowed = {n: (tolerances or {}).get(n, double_tolerance) for n, t in types.items() if pa.types.is_floating(t)}
-    # The rows of both tables, each with its side.
     sides = []
     for table, side in ((snapshot, 1), (recomputed, -1)):
         columns = [_cast(column, t) for column, t in zip(table.columns, types.values(), strict=True)]
@@ -124,6 +124,7 @@ def _as_decimal(type_: pa.DataType) -> Any:
 
 
 def _cast(column: pa.ChunkedArray, to: pa.DataType) -> pa.ChunkedArray:
+    """A column in a common type. Arrow casts integers only to decimals that have room for all of them, so those come in between."""
     if pa.types.is_integer(column.type) and pa.types.is_decimal(to):
         column = column.cast(pa.decimal128(LONG_DIGITS, 0))
     return column.cast(to)
@@ -136,22 +137,23 @@ def _differing(marked: pa.Table, names: Sequence[str], allowed: Mapping[str, flo
     keys, sums = list(exact), [(SIDE, "sum")]
     for name in allowed:
         values = marked[name].combine_chunks() if isinstance(marked[name], pa.ChunkedArray) else marked[name]
-        # NULL, NaN and infinities are compared as what they are; finite numbers fall into one class, and
-        # are summed.
-        sides = marked[SIDE]
+        # NULL, NaN and infinities are compared as what they are: each is a class of its own, and a key. Finite numbers fall into one class,
+        # and their difference is summed: two sides whose rows are paired in any way have the same sum.
         finite = pc.fill_null(pc.is_finite(values), False)
         number = pc.if_else(finite, pc.fill_null(values, 0.0), 0.0)
-        ours = pc.equal(sides, 1)
-        for suffix, column in {
+        ours = pc.equal(marked[SIDE], 1)
+        parts = {
             "_c": pc.if_else(finite, "finite", pc.fill_null(values.cast(pa.string()), "NULL")),
-            "_d": pc.multiply(number, pc.cast(sides, pa.float64())),
+            "_d": pc.multiply(number, pc.cast(marked[SIDE], pa.float64())),
             "_m": pc.abs(number),
             "_l": pc.if_else(ours, values, None),
             "_r": pc.if_else(ours, None, values),
-        }.items():
+        }
+        for suffix, column in parts.items():
             marked = marked.append_column(name + suffix, column)
         keys.append(name + "_c")
         sums += [(name + "_d", "sum"), (name + "_m", "max"), (name + "_l", "max"), (name + "_r", "max")]
+    # by one thread: groups stay in the order in which they come, and sums of DOUBLEs are the same each time
     summed = marked.group_by(keys, use_threads=False).aggregate(sums)
     count = summed[SIDE + "_sum"]
     wrong = pc.not_equal(count, 0)
@@ -190,16 +192,14 @@ def _group(table: pa.Table, names: Sequence[str], keys: Sequence[str], group: Ma
         column, value = mine[f"{key}{LEFT}"], group[f"{key}{LEFT}"]
         mine = mine.filter(pc.is_null(column) if value is None else pc.equal(column, pa.scalar(value, column.type)))
     values = [n for n in names if n not in keys]
-    sides = {}
+    sides: dict[str, list[dict[str, str]]] = {}
     for name, side, mark in (("snapshot", LEFT, "_held"), ("recomputed", RIGHT, "_due")):
-        rows = mine.filter(pc.equal(mine[mark], 1)).slice(0, ROWS_PER_GROUP).to_pylist()
-        sides[name] = [_row(values, side, row) for row in rows]
+        sides[name] = []
+        for row in mine.filter(pc.equal(mine[mark], 1)).slice(0, ROWS_PER_GROUP).to_pylist():
+            times = abs(row[SIDE])  # 0: as many on both sides, with DOUBLEs apart
+            more = {"times": str(times)} if times > 1 else {}
+            sides[name].append({n: _text(row[n + side]) for n in values} | more)
     return {"kind": group["_kind"], "key": {k: _text(group[f"{k}{LEFT}"]) for k in keys}, **sides}
-
-
-def _row(names: Sequence[str], side: str, row: Mapping[str, Any]) -> dict[str, str]:
-    found = {n: _text(row[n + side]) for n in names}
-    return found if abs(row[SIDE]) <= 1 else {**found, "times": str(abs(row[SIDE]))}
 
 
 def _text(value: Any) -> str:
@@ -295,14 +295,21 @@ def compare_shown(
     order = [*keys.columns, *recomputed.columns]
     if found.equal or found.problem or not any(pa.types.is_floating(c.type) for c in order):
         return Shown(found)
-    classes = _near_classes([c.combine_chunks() for c in order], len(recomputed), double_tolerance)
+    # neighbours are in one class unless the first column of the order that tells them apart does so by more than numbers that are not exact
+    # may differ
+    new, tied = np.zeros(max(len(recomputed) - 1, 0), bool), np.ones(max(len(recomputed) - 1, 0), bool)
+    for column in order:
+        same, near = _alike(column.combine_chunks(), double_tolerance)
+        new |= tied & ~same & ~near
+        tied &= same
+    classes = np.concatenate([np.zeros(min(len(recomputed), 1), np.int64), np.cumsum(new)])
     mine = classes[offset : offset + len(wanted)]
     if len(shown) != len(wanted) or not len(mine):
         return Shown(found)
     among = compare(_numbered(shown, NEAR, mine), _numbered(wanted, NEAR, mine), [NEAR], tolerances, double_tolerance)
     if among.equal:
         return Shown(Comparison(rows=len(shown)))
-    # The classes that have rows within a window and outside of it.
+    # a class with rows within the window and outside of it: which of them are to be seen, nobody can tell. All others have to be right
     end = offset + len(wanted)
     ends = [(offset - 1, offset), (end - 1, end)]
     cut = [int(classes[b]) for a, b in ends if a >= 0 and b < len(classes) and classes[a] == classes[b]]
@@ -317,17 +324,6 @@ def compare_shown(
 
 def _numbered(rows: pa.Table, name: str, numbers: np.ndarray | None = None) -> pa.Table:
     return rows.append_column(name, pa.array(np.arange(len(rows)) if numbers is None else numbers, pa.int64()))
-
-
-def _near_classes(order: list[pa.Array], rows: int, tolerance: float) -> np.ndarray:
-    """The number of the class of each row: neighbours are in one unless the first column of the order that tells them apart does so by
-    more than numbers that are not exact may differ."""
-    new, tied = np.zeros(max(rows - 1, 0), bool), np.ones(max(rows - 1, 0), bool)
-    for column in order:
-        same, near = _alike(column, tolerance)
-        new |= tied & ~same & ~near
-        tied &= same
-    return np.concatenate([np.zeros(min(rows, 1), np.int64), np.cumsum(new)])
 
 
 def _alike(column: pa.Array, tolerance: float) -> tuple[np.ndarray, np.ndarray]:

@@ -175,7 +175,21 @@ def page_path(reports: Path, key: ValidationResultIdentifier) -> Path:
 
 def result_page(result: Any, key: ValidationResultIdentifier) -> str:
     """The page of one suite's result."""
-    outcomes = [_outcome(outcome) for outcome in result.results]
+    outcomes = []
+    for outcome in result.results:
+        found: Mapping[str, Any] = outcome.result or {}
+        details = found.get("details") or {}
+        # what could not be compared was a success for an older version, whose results may lie in the folder
+        kind = UNPROVED if details.get("outcome") == UNPROVED else PASSED if outcome.success else FAILED
+        outcomes.append(
+            {
+                "kind": kind,
+                "sentence": _sentence(outcome.expectation_config),
+                "observed": found.get("observed_value", "it could not be evaluated"),
+                "header": details.get("header") or (),
+                "table": details.get("table") or (),
+            }
+        )
     depth = len((*PAGES.parts, *key.to_tuple())) - 1
     return (
         templates()
@@ -191,32 +205,10 @@ def result_page(result: Any, key: ValidationResultIdentifier) -> str:
     )
 
 
-def _outcome(outcome: Any) -> dict[str, Any]:
-    found: Mapping[str, Any] = outcome.result or {}
-    details = found.get("details") or {}
-    return {
-        "kind": _kind(outcome, details),
-        "sentence": _sentence(outcome.expectation_config),
-        "observed": found.get("observed_value", "it could not be evaluated"),
-        "header": details.get("header") or (),
-        "table": details.get("table") or (),
-    }
-
-
-def _kind(outcome: Any, details: Mapping[str, Any]) -> str:
-    """Whether an expectation holds, does not, or could not be looked at. What could not be compared was a success for an older version."""
-    if details.get("outcome") == UNPROVED:
-        return UNPROVED
-    return PASSED if outcome.success else FAILED
-
-
 def _sentence(configuration: Any) -> str:
     """What is expected, in words: the expectation's own sentence over its arguments, if it has one."""
-    arguments = {
-        name: (", ".join(map(str, value)) if isinstance(value, list | tuple) else str(value))
-        for name, value in configuration.kwargs.items()
-        if name != "batch_id"
-    }
+    given = {name: value for name, value in configuration.kwargs.items() if name != "batch_id"}
+    arguments = {n: ", ".join(map(str, v)) if isinstance(v, list | tuple) else str(v) for n, v in given.items()}
     try:
         sentence = getattr(get_expectation_impl(configuration.type), "sentence", "")
     except ExpectationNotFoundError:

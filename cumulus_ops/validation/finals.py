@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import importlib
 import tempfile
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -88,7 +89,9 @@ def validate_finals(rt: Runtime) -> list[FinalVerdict]:
         what was found; a wrong partition is a verdict, not an exception.
     """
     waiting = rt.catalog.finals.finals(unvalidated=True)
-    parts = [part for name in dict.fromkeys(f.view for f in waiting) if (part := _part(rt, name, waiting)) is not None]
+    parts = [
+        part for name in dict.fromkeys(f.view for f in waiting) if (part := _make_part(rt, name, waiting)) is not None
+    ]
     if not parts:
         return []
     from cumulus_ops.validation.checkpoint import DATA_DOCS, verdicts_of
@@ -97,12 +100,12 @@ def validate_finals(rt: Runtime) -> list[FinalVerdict]:
     with tempfile.TemporaryDirectory(prefix="cumulus-finals-") as folder:
         with ThreadPoolExecutor(1) as pool:
             imported = pool.submit(importlib.import_module, DATA_DOCS)
-            compared = _compared(rt, own_session(session_of(rt)), parts, Path(folder))
+            compared = _recompute_parts(rt, own_session(session_of(rt)), parts, Path(folder))
             imported.result()
         import expectations
         from cumulus_ops.validation.data_docs import page_path, run_checkpoint
 
-        suite = expectations.finals_suite({p.asked.name: _values(p.finals) for p in parts})
+        suite = expectations.finals_suite({p.asked.name: _list_values(p.finals) for p in parts})
         reports = rt.project.reports / FOLDER
         name = f"{rt.project.name}, up to commit {max(f.commit for f in waiting)}"
         result = run_checkpoint(reports, name, {SUITE: (suite, [c.row() for c in compared.values()])})
@@ -110,20 +113,20 @@ def validate_finals(rt: Runtime) -> list[FinalVerdict]:
         outcomes = {
             (f.view, f.id): outcome
             for part in parts
-            for f, outcome in _by_partition(part, compared[part.asked.name], found[part.asked.name])
+            for f, outcome in _judge_partitions(part, compared[part.asked.name], found[part.asked.name])
         }
     page = page_path(reports, next(iter(result.run_results)))
     rt.catalog.finals.record_final_verdicts({partition: kind for partition, (kind, _) in outcomes.items()}, str(page))
     return [FinalVerdict(f, *outcomes[f.view, f.id], page) for p in parts for f in p.finals]
 
 
-def _values(finals: Sequence[FinalPartition]) -> str:
+def _list_values(finals: Sequence[FinalPartition]) -> str:
     shown = "; ".join(shown_value(f.value) for f in finals[:SHOWN_VALUES])
     left = len(finals) - SHOWN_VALUES
     return f"{finals[0].seal} {shown}" + (f" and {left:,} more" if left > 0 else "")
 
 
-def _part(rt: Runtime, name: str, waiting: Sequence[FinalPartition]) -> _Part | None:
+def _make_part(rt: Runtime, name: str, waiting: Sequence[FinalPartition]) -> _Part | None:
     view = sealed_view(rt, rt.program.view(name))
     if view is None:  # the project's plan is another one by now
         return None
@@ -131,13 +134,13 @@ def _part(rt: Runtime, name: str, waiting: Sequence[FinalPartition]) -> _Part | 
     values = [f.value for f in finals]
     rows, _ = final_rows(rt, view, values, checked=False)
     wanted = view.partitions(values)
-    published, shown_as = _published(rt, view, finals, wanted, rows)
+    published, shown_as = _read_published(rt, view, finals, wanted, rows)
     # a partition has no order, and its rows are all to be seen: views with a limit have none
     asked = replace(view_to_validate(rt, view.view, rows), ordered=False, shown_as=shown_as)
     return _Part(view, finals, wanted, rows, published, asked)
 
 
-def _published(
+def _read_published(
     rt: Runtime, view: SealedView, finals: Sequence[FinalPartition], wanted: Partitions, view_rows: pa.Table
 ) -> tuple[pa.Table | None, str]:
     """The rows of partitions as they were published, read back; and where they are, or why there are none."""
@@ -161,8 +164,12 @@ def _published(
     return rows.filter(pa.array(wanted.place(view.columns_of(rows)) >= 0)), said
 
 
-def _compared(rt: Runtime, session: SparkSession, parts: Sequence[_Part], folder: Path) -> dict[str, Compared]:
+def _recompute_parts(rt: Runtime, session: SparkSession, parts: Sequence[_Part], folder: Path) -> dict[str, Compared]:
     """view -> what there is to compare. Views with the same seals and values share the tables that they are recomputed from."""
+    from cumulus_ops.validation.recompute import kept_tables, recompute_m3, recompute_views
+
+    texts = {view.name: view.sql for view in rt.program.views if view.sql is not None}
+    files, relations = verified_log(rt, LAST_EPOCH), rt.program.relations
     alike: dict[object, list[_Part]] = {}
     for part in parts:
         alike.setdefault((part.view.seals, tuple(f.value for f in part.finals)), []).append(part)
@@ -170,40 +177,21 @@ def _compared(rt: Runtime, session: SparkSession, parts: Sequence[_Part], folder
     for number, some in enumerate(alike.values()):
         mine = folder / str(number)
         mine.mkdir()
-        found |= {c.view: c for c in _compared_alike(rt, session, some, mine)}
+        asked = [part.asked for part in some]
+        if not all(view.sql for view in asked):
+            m3 = recompute_m3(rt.program, files, LAST_EPOCH, partial(_filter_events, some[0]))
+            asked = [view if view.sql else replace(view, recomputation=m3[view.name]) for view in asked]
+        for place, part in enumerate(some):
+            if part.published is not None:
+                shown = write_arrow(part.published, mine / f"{place}-published")
+                asked[place] = replace(asked[place], shown=shown)
+        chosen = {relation.name: _filter_on_spark(session, some[0], relation) for relation in relations}
+        with kept_tables(session, relations, asked, texts, files, LAST_EPOCH, chosen):
+            found |= {c.view: c for c in recompute_views(session, asked, relations, texts, mine)}
     return found
 
 
-def _compared_alike(rt: Runtime, session: SparkSession, parts: Sequence[_Part], folder: Path) -> list[Compared]:
-    from cumulus_ops.validation.recompute import kept_tables, recompute_views
-
-    texts = {view.name: view.sql for view in rt.program.views if view.sql is not None}
-    files, relations = verified_log(rt, LAST_EPOCH), rt.program.relations
-    asked = [
-        view
-        if part.published is None
-        else replace(view, shown=write_arrow(part.published, folder / f"{place}-published"))
-        for place, (part, view) in enumerate(zip(parts, _with_recomputations(rt, parts, files), strict=True))
-    ]
-    chosen = {relation.name: _kept_on_spark(session, parts[0], relation) for relation in relations}
-    with kept_tables(session, relations, asked, texts, files, LAST_EPOCH, chosen):
-        return recompute_views(session, asked, relations, texts, folder)
-
-
-def _with_recomputations(
-    rt: Runtime, parts: Sequence[_Part], files: Mapping[str, Sequence[Path]]
-) -> list[ViewToValidate]:
-    """What is asked; views without SQL are recomputed by the serial interpreter."""
-    asked = [part.asked for part in parts]
-    if all(view.sql for view in asked):
-        return asked
-    from cumulus_ops.validation.recompute import recompute_m3
-
-    found = recompute_m3(rt.program, files, LAST_EPOCH, lambda name, rows: _kept(parts[0], name, rows))
-    return [view if view.sql else replace(view, recomputation=found[view.name]) for view in asked]
-
-
-def _columns(part: _Part, relation: str) -> dict[str, pa.Array] | None:
+def _find_columns(part: _Part, relation: str) -> dict[str, pa.Array] | None:
     """column of a relation -> its values in the partitions; None for a relation that is not sealed."""
     seal = next((s for s in part.view.seals if s.relation == relation), None)
     if seal is None:
@@ -212,22 +200,22 @@ def _columns(part: _Part, relation: str) -> dict[str, pa.Array] | None:
     return {column: values[output] for column, output in zip(seal.columns, seal.output, strict=True)}
 
 
-def _kept(part: _Part, relation: str, rows: pa.Table) -> pa.Table:
-    values = _columns(part, relation)
+def _filter_events(part: _Part, relation: str, rows: pa.Table) -> pa.Table:
+    values = _find_columns(part, relation)
     if values is None:
         return rows
     places = Partitions(tuple(values.values())).place([rows[name] for name in values])
     return rows.filter(pa.array(places >= 0))
 
 
-def _kept_on_spark(session: SparkSession, part: _Part, relation: Relation) -> Callable[[DataFrame], DataFrame] | None:
+def _filter_on_spark(session: SparkSession, part: _Part, relation: Relation) -> Callable[[DataFrame], DataFrame] | None:
     """A relation's events of the partitions. They are told by Spark and not by what the views are read with."""
     from pyspark.sql import functions as F
     from pyspark.sql import types as T
 
     from cumulus_ops.validation.recompute import spark_schema
 
-    values = _columns(part, relation.name)
+    values = _find_columns(part, relation.name)
     if values is None:
         return None
     names = {name: f"_value_{i}" for i, name in enumerate(values)}
@@ -242,14 +230,14 @@ def _kept_on_spark(session: SparkSession, part: _Part, relation: Relation) -> Ca
     return kept
 
 
-def _by_partition(
+def _judge_partitions(
     part: _Part, compared: Compared, verdict: ViewVerdict
 ) -> Iterator[tuple[FinalPartition, tuple[str, str]]]:
     """The verdict on each partition, and what was observed. If the view's differs, those partitions are wrong that do; all if that cannot be
     told, for there is no recomputation."""
     wrong: dict[int, str] = {}
     if verdict.outcome == DIFFERS:
-        wrong = _wrong(part, compared) or dict.fromkeys(range(len(part.finals)), verdict.observed)
+        wrong = _find_wrong(part, compared) or dict.fromkeys(range(len(part.finals)), verdict.observed)
     for i, final in enumerate(part.finals):
         if verdict.outcome == DIFFERS:
             yield final, (DIFFERS, wrong[i]) if i in wrong else (EQUAL, "equal")
@@ -257,7 +245,7 @@ def _by_partition(
             yield final, (EQUAL if verdict.outcome == IN_ERROR else verdict.outcome, verdict.observed)
 
 
-def _wrong(part: _Part, compared: Compared) -> dict[int, str]:
+def _find_wrong(part: _Part, compared: Compared) -> dict[int, str]:
     """number of a partition that differs -> what was observed."""
     if compared.recomputed is None:
         return {}

@@ -82,6 +82,7 @@ def judge(row: Mapping[str, Any]) -> ViewVerdict:
     """
     given = Compared(**{name: row[name] for name in Compared.__dataclass_fields__})
     terms = given.terms
+    # the order matters: without a recomputation nothing is known, whether the view is in error or not
     if terms.impossible:
         return ViewVerdict(given.view, UNPROVED, f"not compared, for it could not be recomputed: {terms.impossible}")
     if terms.fails and terms.error:
@@ -92,7 +93,8 @@ def judge(row: Mapping[str, Any]) -> ViewVerdict:
         return ViewVerdict(given.view, DIFFERS, f"in error ({terms.error}), but its recomputation is not")
     if given.recomputed is None:
         return ViewVerdict(given.view, UNPROVED, "not compared, for there is no recomputation of it")
-    parts = list(_parts(given, given.snapshot, given.recomputed))
+    parts = list(_compare_parts(given, given.snapshot, given.recomputed))
+    # the worst counts: what differs differs, whatever else could not be compared
     outcomes = {part.outcome for part in parts}
     outcome = DIFFERS if DIFFERS in outcomes else UNPROVED if UNPROVED in outcomes else EQUAL
     said = "; ".join(part.observed for part in parts)
@@ -108,7 +110,7 @@ class _Part:
     differences: tuple[tuple[str, ...], ...] = ()
 
 
-def _parts(given: Compared, snapshot: Handle, recomputation: Handle) -> Iterator[_Part]:
+def _compare_parts(given: Compared, snapshot: Handle, recomputation: Handle) -> Iterator[_Part]:
     terms = given.terms
     recomputed, _ = recomputation.read()
     values = recomputed.select(range(sum(not n.startswith(ORDER_KEY) for n in recomputed.column_names)))

@@ -27,7 +27,6 @@ from cumulus_ops.project.versions import epoch_end
 from cumulus_ops.validation.judge import Compared, Terms
 from cumulus_ops.validation.meaning import register, written_out
 from cumulus_ops.validation.request import ArrowFile, Handle, ViewToValidate, write_arrow
-from m3.datatypes import Type
 from m3.errors import LONGEST_MESSAGE, shortened
 from m3.interpreter import Interpreter
 from m3.program import Program, Relation, View
@@ -81,11 +80,10 @@ def own_session(spark: SparkSession) -> SparkSession:
 
 def spark_schema(relation: Relation) -> T.StructType:
     """The relation's columns as Spark sees them."""
-    return T.StructType([T.StructField(c.name, _spark_type(c.type)) for c in relation.columns])
-
-
-def _spark_type(type_: Type) -> T.DataType:
-    return T.DecimalType(type_.precision, type_.scale) if type_.kind == "decimal" else SPARK[type_.kind]
+    schema = T.StructType()
+    for name, t in ((c.name, c.type) for c in relation.columns):
+        schema.add(name, T.DecimalType(t.precision, t.scale) if t.kind == "decimal" else SPARK[t.kind])
+    return schema
 
 
 def base_table(
@@ -110,35 +108,26 @@ def base_table(
         were deleted at least once are summed up (NULL equals NULL); the others, nearly all, need no grouping.
     """
     names = [c.name for c in relation.columns]
-    schema = T.StructType(spark_schema(relation).fields)
+    schema = spark_schema(relation)
     schema.add(VERSION, T.LongType()).add(SIGN, T.ByteType())
     log = spark.read.schema(schema).parquet(*map(str, log_files)) if log_files else spark.createDataFrame([], schema)
     unsigned = {c.name: _column(c.name) + F.lit(0.0) for c in relation.columns if c.type.kind == "double"}  # no -0.0
     log = log.where(F.col(VERSION) <= epoch_end(epoch)).drop(VERSION)
     log = log.withColumns(unsigned) if unsigned else log  # Spark Connect refuses none
-    events = (log if chosen is None else chosen(log)).withColumn(HASH, _row_hash(relation))
+    # A hash that equal rows share; other rows that share it are only summed up needlessly. So a declared key is enough to hash, and need not
+    # even be one.
+    hashed = [c for c in relation.columns if c.name in relation.key] or relation.columns
+    events = (log if chosen is None else chosen(log)).withColumn(HASH, F.xxhash64(*(_column(c.name) for c in hashed)))
     deleted = F.broadcast(events.where(F.col(SIGN) < 0).select(HASH).distinct())
     kept = events.join(deleted, HASH, "left_anti").select(
         *map(_column, names), F.col(SIGN).cast("long").alias(MULTIPLICITY)
     )
     touched = events.join(deleted, HASH, "left_semi").groupBy(*map(_column, names))
     summed = touched.agg(F.sum(SIGN).alias(MULTIPLICITY)).where(F.col(MULTIPLICITY) != 0)
-    return kept.unionAll(_repeated(summed))
-
-
-def _repeated(summed: DataFrame) -> DataFrame:
-    """Positive multiplicities written out as rows of multiplicity 1."""
+    # positive multiplicities are written out as rows of multiplicity 1, since views' SQL knows rows only
     copies = F.array_repeat(F.lit(1).cast("long"), F.greatest(F.col(MULTIPLICITY), F.lit(1)).cast("int"))
-    columns = [_column(c) for c in summed.columns if c != MULTIPLICITY]
-    negative = F.when(F.col(MULTIPLICITY) < 0, F.array(F.col(MULTIPLICITY))).otherwise(copies)
-    return summed.select(*columns, F.explode(negative).alias(MULTIPLICITY))
-
-
-def _row_hash(relation: Relation) -> Any:
-    """A hash that equal rows share; other rows that share it are only summed up needlessly.
-    So a declared key is enough to hash, and need not even be one."""
-    hashed = [c for c in relation.columns if c.name in relation.key] or relation.columns
-    return F.xxhash64(*(_column(c.name) for c in hashed))
+    rows = F.when(F.col(MULTIPLICITY) < 0, F.array(F.col(MULTIPLICITY))).otherwise(copies)
+    return kept.unionAll(summed.select(*map(_column, names), F.explode(rows).alias(MULTIPLICITY)))
 
 
 @contextmanager

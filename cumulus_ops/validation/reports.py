@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import base64
 import hashlib
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 from importlib.resources import files
 from pathlib import Path
@@ -96,11 +96,9 @@ def _row(v: Validation, remarks: Sequence[str] = (), links: Sequence[Mapping[str
 
 def report_pages(folder: Path, project: str, epoch: int) -> dict[str, str]:
     """Suite -> the page of its newest result for an epoch, relative to the reports folder."""
-    return dict(_pages(folder, f"{project}, epoch {epoch}"))
-
-
-def _pages(folder: Path, run: str) -> Iterator[tuple[str, str]]:
+    found = {}
     for suite in sorted((folder / PAGES).glob("*")):
-        pages = sorted((suite / run).glob("*/*.html"))
+        pages = sorted((suite / f"{project}, epoch {epoch}").glob("*/*.html"))
         if pages:
-            yield suite.name, str(pages[-1].relative_to(folder))
+            found[suite.name] = str(pages[-1].relative_to(folder))
+    return found

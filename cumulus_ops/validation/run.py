@@ -109,7 +109,7 @@ def validation_request(rt: Runtime, epoch: int, folder: Path, names: Sequence[st
     """
     files = verified_log(rt, epoch)
     chosen = rt.program.views if names is None else tuple(rt.program.view(name) for name in dict.fromkeys(names))
-    # SQL views are recomputed by their text, the others by the serial interpreter.
+    # SQL views are recomputed by their text, the others by the serial interpreter
     interpreted: Mapping[str, pa.Table] = {}
     if any(view.sql is None for view in chosen):
         from cumulus_ops.validation.recompute import recompute_m3
@@ -124,19 +124,18 @@ def validation_request(rt: Runtime, epoch: int, folder: Path, names: Sequence[st
         rows = write_arrow(read_view(rt, view.name, as_of=epoch, ordered=False), folder / f"{place}.arrow")
         asked = view_to_validate(rt, view, rows, interpreted.get(view.name))
         found.append(replace(asked, **_shown(rt, view, epoch, published, folder / f"{place}-shown.arrow")))
-    views = tuple(found)
     members, seals = rt.catalog.members.membership().of(epoch), rt.catalog.votes.last_epochs()
     sealed = {c: seals[c] for c in members}
     return ValidationRequest(
         rt.project.name,
         epoch,
-        views,
+        tuple(found),
         rt.program.relations,
         files,
         rt.project.reports,
         members,
         sealed,
-        _groups(rt, [v for v in views if v.snapshot is not None], epoch),
+        _groups(rt, [v for v in found if v.snapshot is not None], epoch),
         {view.name: view.sql for view in rt.program.views if view.sql is not None},
         len(rt.program.views),
     )
@@ -178,7 +177,7 @@ def view_to_validate(
     rt: Runtime, view: View, rows: pa.Table | Handle | None, interpreted: pa.Table | None = None, error: str = ""
 ) -> ViewToValidate:
     """What is asked of a validation: whether a view's ``rows``, in any order, are right; or its ``error``. See :class:`ViewToValidate`."""
-    # The columns that identify a group: keys as they are, except DOUBLE, which is not compared exactly.
+    # the columns that identify a group: keys as they are, except DOUBLE, which is not compared exactly
     names = {k.name for k in view.keys if k.type.kind != "double"}
     return ViewToValidate(
         view.name,
