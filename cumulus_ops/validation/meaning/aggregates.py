@@ -186,10 +186,6 @@ def _list(reader: Reader, node: exp.Expr, wrap: Wrap) -> Term:
     )
 
 
-def _bits(reader: Reader, node: exp.Expr, wrap: Wrap) -> Term:
-    return Term(wrap(fn(BITS[type(node)], as_type(reader.read(node.this), INT))), INT)
-
-
 def _within_group(reader: Reader, node: exp.Expr, wrap: Wrap) -> Term:
     """``f(..) WITHIN GROUP (ORDER BY x)`` orders its argument, or is a function of what it orders."""
     inner, places = node.this, node.expression.expressions
@@ -214,7 +210,7 @@ ORDERED: Mapping[type[exp.Expr], Build] = {
     exp.ArgMax: _arg_extreme, exp.ArgMin: _arg_extreme, exp.First: first_value, exp.FirstValue: first_value, exp.Last: first_value,
     exp.LastValue: first_value, exp.Median: _fraction, exp.Quantile: _fraction, exp.PercentileCont: _fraction,
     exp.PercentileDisc: _fraction, exp.Mode: _mode, exp.GroupConcat: _list, exp.WithinGroup: _within_group,
-    **dict.fromkeys(BITS, _bits),
+    **dict.fromkeys(BITS, lambda reader, node, wrap: Term(wrap(fn(BITS[type(node)], as_type(reader.read(node.this), INT))), INT)),
 }  # fmt: skip
 
 

@@ -19,9 +19,10 @@ from __future__ import annotations
 import itertools
 import json
 import math
+import operator
 import sys
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from decimal import ROUND_DOWN, ROUND_HALF_UP, Context, Decimal
 from fractions import Fraction
@@ -115,27 +116,12 @@ class _Spread:
     xy: Fraction
 
 
-def _spread(pairs: Sequence[tuple[Fraction, Fraction]]) -> _Spread:
-    n = len(pairs)
-    x, y = (sum(side, Fraction(0)) / n for side in zip(*pairs, strict=True))
-
-    def products(of: Callable[[Fraction, Fraction], Fraction]) -> Fraction:
-        return sum((of(a - x, b - y) for a, b in pairs), Fraction(0))
-
-    return _Spread(n, x, y, products(lambda a, _: a * a), products(lambda _, b: b * b), products(lambda a, b: a * b))
-
-
 def _correlation(s: _Spread) -> Any:
     if not s.xx or not s.yy:
         return None
     square = s.xy**2 / (s.xx * s.yy)
     root = WIDE.sqrt(WIDE.divide(Decimal(square.numerator), Decimal(square.denominator)))
     return math.copysign(float(root), s.xy)
-
-
-def _determination(s: _Spread) -> Any:
-    """1 where the dependent number is always the same."""
-    return (s.xy**2 / (s.xx * s.yy) if s.yy else 1) if s.xx else None
 
 
 #: What each is of a spread; x is the independent number.
@@ -145,7 +131,7 @@ STATISTICS: Mapping[str, Callable[[_Spread], Any]] = {
     "corr": _correlation,
     "regr_slope": lambda s: s.xy / s.xx if s.xx else None,
     "regr_intercept": lambda s: s.y - s.xy / s.xx * s.x if s.xx else None,
-    "regr_r2": _determination,
+    "regr_r2": lambda s: (s.xy**2 / (s.xx * s.yy) if s.yy else 1) if s.xx else None,
     "regr_sxx": lambda s: s.xx,
     "regr_syy": lambda s: s.yy,
     "regr_sxy": lambda s: s.xy,
@@ -155,7 +141,13 @@ STATISTICS: Mapping[str, Callable[[_Spread], Any]] = {
 def of_pairs(name: str, rows: Any) -> float | None:
     """A statistic of the rows ``{x, y}`` in which both are known; None where it is not defined."""
     pairs = [(Fraction(r["x"]), Fraction(r["y"])) for r in rows if r["x"] is not None and r["y"] is not None]
-    result = STATISTICS[name](_spread(pairs)) if pairs else None
+    if not pairs:
+        return None
+    n, none = len(pairs), Fraction(0)
+    x, y = (sum(side, none) / n for side in zip(*pairs, strict=True))
+    apart = [(a - x, b - y) for a, b in pairs]
+    squares = [sum((of(a, b) for a, b in apart), none) for of in (lambda a, _: a * a, lambda _, b: b * b, operator.mul)]
+    result = STATISTICS[name](_Spread(n, x, y, *squares))
     return None if result is None else float(result)
 
 
@@ -185,10 +177,6 @@ def _rounded(value: Fraction, to: Type) -> Decimal:
     return Decimal(-units if value < 0 else units).scaleb(-to.scale, context=WIDE)
 
 
-def _quotient(to: Type, a: Any, b: Any) -> Any:
-    return _rounded(Fraction(a) / Fraction(b), to)
-
-
 def _total(to: Type, values: Any) -> Any:
     """The sum of a group's values, rounded once where they are floats."""
     if to.kind == "decimal":
@@ -205,23 +193,16 @@ def _total(to: Type, values: Any) -> Any:
         return float(exact)
 
 
-def _compare(_: Type, a: Any, b: Any) -> int:
-    return int(a > b) - int(a < b)
-
-
-def _variance(n: int, total: Any, squares: Any, lost: int) -> Fraction | None:
-    if n <= lost:
-        return None
-    return (Fraction(squares) - Fraction(total) ** 2 / n) / (n - lost)
-
-
 def _moment(lost: int, root: bool) -> Callable[..., Any]:
+    """VARIANCE and STDDEV from the number of values, their sum and that of their squares; ``lost`` is 1 of a sample."""
+
     def compute(_: Type, n: Any, total: Any, squares: Any) -> Any:
-        variance = _variance(n, total, squares, lost)
-        if variance is None or not root:
-            return None if variance is None else float(variance)
-        exact = Decimal(variance.numerator) / WIDE.create_decimal(variance.denominator)
-        return float(WIDE.sqrt(exact))
+        if n <= lost:
+            return None
+        variance = (Fraction(squares) - Fraction(total) ** 2 / n) / (n - lost)
+        if not root:
+            return float(variance)
+        return float(WIDE.sqrt(Decimal(variance.numerator) / WIDE.create_decimal(variance.denominator)))
 
     return compute
 
@@ -244,15 +225,6 @@ def _digits(mode: str) -> Callable[..., Any]:
 def _whole(to_whole: Callable[[float], int]) -> Callable[..., Any]:
     """CEIL and FLOOR of a DOUBLE that stays one."""
     return lambda _, value: float(to_whole(value)) if math.isfinite(value) else value
-
-
-def _statistic(name: str) -> Callable[..., Any]:
-    return lambda _, rows: of_pairs(name, rows)
-
-
-def _double_to_text(_: Type, value: float) -> str:
-    """The shortest digits that name it; zero has no sign."""
-    return repr(value + 0.0)
 
 
 def _initcap(_: Type, text: str, delimiters: str = "") -> str:
@@ -332,20 +304,18 @@ def _size(value: Any) -> Any:
     )
 
 
-def _pick(_: Type, rows: Any, order: str, parameter: str, skipped: str) -> Any:
-    return next(iter(_sorted(rows, order, skipped)), None)
+def _in_order(function: Callable[[list[Any], str], Any]) -> Callable[..., Any]:
+    """A function of a group's values in their order, and a parameter; None of no values."""
+
+    def compute(_: Type, rows: Any, order: str, parameter: str, skipped: str) -> Any:
+        values = _sorted(rows, order, skipped)
+        return function(values, parameter) if values else None
+
+    return compute
 
 
-def _percentile_disc(_: Type, rows: Any, order: str, parameter: str, skipped: str) -> Any:
-    values = _sorted(rows, order, skipped)
-    return values[max(0, math.ceil(Fraction(parameter) * len(values)) - 1)] if values else None
-
-
-def _percentile_cont(_: Type, rows: Any, order: str, parameter: str, skipped: str) -> Any:
-    """Between two values, exactly, and rounded once."""
-    values = _sorted(rows, order, skipped)
-    if not values:
-        return None
+def _interpolate(values: list[Any], parameter: str) -> float:
+    """PERCENTILE_CONT: between two values, exactly, and rounded once."""
     place = Fraction(parameter) * (len(values) - 1)
     below, part = math.floor(place), place - math.floor(place)
     low = values[below]
@@ -357,49 +327,33 @@ def _percentile_cont(_: Type, rows: Any, order: str, parameter: str, skipped: st
     return float(Fraction(low) + (Fraction(high) - Fraction(low)) * part)
 
 
-def _mode(_: Type, rows: Any, order: str, parameter: str, skipped: str) -> Any:
-    """The most frequent value; of several the first."""
-    counts = Counter(_sorted(rows, order, skipped))
-    return max(counts, key=lambda value: counts[value]) if counts else None
-
-
-def _list(_: Type, rows: Any, order: str, parameter: str, skipped: str) -> Any:
-    values = _sorted(rows, order, skipped)
-    return parameter.join(values) if values else None
-
-
-def _unique_list(_: Type, rows: Any, order: str, parameter: str, skipped: str) -> Any:
-    values = list(dict.fromkeys(_sorted(rows, order, skipped)))
-    return parameter.join(values) if values else None
-
-
 #: Name -> the result for one row's values; those of :data:`OVER_COLUMNS` are for whole columns. NULL where an argument is NULL.
 FUNCTIONS: dict[str, Callable[..., Any]] = {
-    "quotient": _quotient,
+    "quotient": lambda to, a, b: _rounded(Fraction(a) / Fraction(b), to),
     "total": _total,
-    "compare": _compare,
+    "compare": lambda _, a, b: int(a > b) - int(a < b),
     "var_pop": _moment(0, root=False),
     "var_samp": _moment(1, root=False),
     "stddev_pop": _moment(0, root=True),
     "stddev_samp": _moment(1, root=True),
     "round": _digits(ROUND_HALF_UP),
     "trunc": _digits(ROUND_DOWN),
-    "double_to_text": _double_to_text,
+    "double_to_text": lambda _, value: repr(value + 0.0),
     "initcap": _initcap,
     "repeat": _repeat,
     "replace": _replace,
     "like": _like,
-    "pick": _pick,
-    "percentile_cont": _percentile_cont,
-    "percentile_disc": _percentile_disc,
-    "mode": _mode,
-    "list": _list,
-    "unique_list": _unique_list,
+    "pick": _in_order(lambda values, _: values[0]),
+    "percentile_cont": _in_order(_interpolate),
+    "percentile_disc": _in_order(lambda values, p: values[max(0, math.ceil(Fraction(p) * len(values)) - 1)]),
+    "mode": _in_order(lambda values, _: Counter(values).most_common(1)[0][0]),  # of several the first
+    "list": _in_order(lambda values, separator: separator.join(values)),
+    "unique_list": _in_order(lambda values, separator: separator.join(dict.fromkeys(values))),
     "ceil": _whole(math.ceil),
     "floor": _whole(math.floor),
     "json": lambda _, text, path: at_path(text, path),
     "try_json": lambda _, text, path: try_at_path(text, path),
-    **{name: _statistic(name) for name in STATISTICS},
+    **{name: lambda _, rows, name=name: of_pairs(name, rows) for name in STATISTICS},
 }
 
 #: Name -> the results for whole columns; of a pattern, the first row has it.

@@ -96,14 +96,6 @@ def _logic(reader: Reader, node: exp.Expr) -> Term:
     return _joined(form, [Term(as_type(reader.read(x), BOOL), BOOL) for x in node.flatten(unnest=False)])
 
 
-def _negated(reader: Reader, node: exp.Expr) -> Term:
-    return _not(reader.read(node.this))
-
-
-def _xor(reader: Reader, node: exp.Expr) -> Term:
-    return compared(reader, exp.NEQ, reader.read(node.args["this"]), reader.read(node.args["expression"]))
-
-
 def _between(reader: Reader, node: exp.Expr) -> Term:
     value, low, high = (reader.read(node.args[x]) for x in ("this", "low", "high"))
 
@@ -157,10 +149,6 @@ def _case(reader: Reader, node: exp.Expr) -> Term:
         value = reader.read(operand)
         conditions = [compared(reader, exp.EQ, value, reader.read(b.this)).node for b in branches]
     return choice(reader, conditions, [*(b.args["true"] for b in branches), node.args.get("default")])
-
-
-def _if(reader: Reader, node: exp.Expr) -> Term:
-    return choice(reader, [as_type(reader.read(node.this), BOOL)], [node.args["true"], node.args.get("false")])
 
 
 def _nvl2(reader: Reader, node: exp.Expr) -> Term:
@@ -291,6 +279,21 @@ LOGIC: Mapping[type[exp.Expr], Rule] = {
     **dict.fromkeys(COMPARISONS, _comparison),
     exp.Exists: _exists,
     **dict.fromkeys((exp.Subquery, exp.Select, exp.Union, exp.Except, exp.Intersect), _scalar),
-    exp.And: _logic, exp.Or: _logic, exp.Not: _negated, exp.Xor: _xor, exp.Between: _between, exp.In: _in, exp.Is: _is,
-    exp.Case: _case, exp.If: _if, exp.Nvl2: _nvl2, exp.DecodeCase: _decode, exp.Coalesce: _coalesce, exp.Nullif: _nullif,
-}  # fmt: skip
+    exp.And: _logic,
+    exp.Or: _logic,
+    exp.Not: lambda reader, node: _not(reader.read(node.this)),
+    exp.Xor: lambda reader, node: compared(
+        reader, exp.NEQ, reader.read(node.args["this"]), reader.read(node.args["expression"])
+    ),
+    exp.Between: _between,
+    exp.In: _in,
+    exp.Is: _is,
+    exp.Case: _case,
+    exp.If: lambda reader, node: choice(
+        reader, [as_type(reader.read(node.this), BOOL)], [node.args["true"], node.args.get("false")]
+    ),
+    exp.Nvl2: _nvl2,
+    exp.DecodeCase: _decode,
+    exp.Coalesce: _coalesce,
+    exp.Nullif: _nullif,
+}

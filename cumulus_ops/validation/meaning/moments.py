@@ -183,10 +183,6 @@ def made_timestamp(*parts: Term) -> Term:
     return Term(when(below, wrong, fn("make_timestamp_ntz", *ints, cast(cut, decimal(16, 6)))), TIMESTAMP)
 
 
-def _from_more_parts(reader: Reader, node: exp.Expr) -> Term:
-    return made_timestamp(*(reader.read(node.args[n]) for n in ("year", "month", "day", "hour", "min", "sec")))
-
-
 def _bucket(reader: Reader, node: exp.Expr) -> Term:
     """TIME_BUCKET and DATE_BIN: spans of one length, by default from Monday 2000-01-03 on."""
     width, origin = node.this, node.args.get("unit") or node.args.get("zone") or node.args.get("origin")
@@ -229,19 +225,11 @@ def _date_add(reader: Reader, node: exp.Expr) -> Term:
     return added(start, steps if direction > 0 else _scaled(steps, number(-1)) or {})
 
 
-def _add_months(reader: Reader, node: exp.Expr) -> Term:
-    return added(_moment(reader, node.this), {"MONTH": as_type(reader.read(node.args["expression"]), INT)})
-
-
 def _date_diff(reader: Reader, node: exp.Expr) -> Term:
     unit = node.args.get("unit")
     if unit is not None and unit_of(unit.name) != "DAY":
         raise refused(f"a difference in {unit.name}")
     return difference(_moment(reader, node.this), _moment(reader, node.args["expression"]))
-
-
-def _trunc(reader: Reader, node: exp.Expr) -> Term:
-    return truncated(reader, _moment(reader, node.this), node.args.get("unit"))
 
 
 def truncated(_: Reader, value: Term, unit: exp.Expr | None) -> Term:
@@ -288,17 +276,9 @@ def _day_of_week(reader: Reader, value: Term, name: str) -> Term:
     return Term(sunday if from_one else exp.Paren(this=exp.Sub(this=sunday, expression=number(1))), INT)
 
 
-def _named_part(reader: Reader, node: exp.Expr) -> Term:
-    return _part_of(NAMED_PARTS[type(node)], _moment(reader, node.this))
-
-
 def to_date(reader: Reader, node: exp.Expr) -> Term:
     """A text, date or timestamp as DATE."""
     return Term(cast(reader.read(node).node, DATE), DATE)
-
-
-def _stamp(reader: Reader, node: exp.Expr) -> Term:
-    return Term(cast(reader.read(node.this).node, TIMESTAMP), TIMESTAMP)
 
 
 def _formatted(reader: Reader, node: exp.Expr) -> Term:
@@ -308,10 +288,6 @@ def _formatted(reader: Reader, node: exp.Expr) -> Term:
     return Term(fn("date_format", cast(reader.read(inner).node, TIMESTAMP), text(spark)), STRING)
 
 
-def _from_parts(reader: Reader, node: exp.Expr) -> Term:
-    return made_date(*(reader.read(node.args[n]) for n in ("year", "month", "day")))
-
-
 def made_date(*parts: Term) -> Term:
     """MAKE_DATE(year, month, day)."""
     as_ints = [exp.Cast(this=as_type(p, INT), to=exp.DataType.build("INT", dialect="spark")) for p in parts]
@@ -319,15 +295,29 @@ def made_date(*parts: Term) -> Term:
 
 
 MOMENTS: Mapping[type[exp.Expr], Rule] = {
-    **dict.fromkeys(NAMED_PARTS, _named_part),
+    **dict.fromkeys(NAMED_PARTS, lambda reader, node: _part_of(NAMED_PARTS[type(node)], _moment(reader, node.this))),
     **dict.fromkeys((exp.DateAdd, exp.DateSub, exp.TsOrDsAdd, exp.TimestampAdd, exp.TimestampSub), _date_add),
     **dict.fromkeys((exp.DateDiff, exp.TimestampDiff, exp.TsOrDsDiff), _date_diff),
-    **dict.fromkeys((exp.DateTrunc, exp.TimestampTrunc), _trunc),
+    **dict.fromkeys(
+        (exp.DateTrunc, exp.TimestampTrunc),
+        lambda reader, node: truncated(reader, _moment(reader, node.this), node.args.get("unit")),
+    ),
     **dict.fromkeys((exp.TsOrDsToDate, exp.StrToDate, exp.Date), lambda reader, node: to_date(reader, node.this)),
-    **dict.fromkeys((exp.Timestamp, exp.TimeStrToTime), _stamp),
+    **dict.fromkeys(
+        (exp.Timestamp, exp.TimeStrToTime),
+        lambda reader, node: Term(cast(reader.read(node.this).node, TIMESTAMP), TIMESTAMP),
+    ),
     exp.DayOfWeek: lambda reader, node: _day_of_week(reader, _moment(reader, node.this), "DAYOFWEEK"),
     exp.DayOfWeekIso: lambda reader, node: _day_of_week(reader, _moment(reader, node.this), "ISO"),
     exp.LastDay: lambda reader, node: Term(fn("last_day", _moment(reader, node.this).node), DATE),
-    exp.TimestampFromParts: _from_more_parts, exp.DateBin: _bucket,
-    exp.Extract: _extract, exp.AddMonths: _add_months, exp.TimeToStr: _formatted, exp.DateFromParts: _from_parts,
-}  # fmt: skip
+    exp.TimestampFromParts: lambda reader, node: made_timestamp(
+        *(reader.read(node.args[n]) for n in ("year", "month", "day", "hour", "min", "sec"))
+    ),
+    exp.DateBin: _bucket,
+    exp.Extract: _extract,
+    exp.AddMonths: lambda reader, node: added(
+        _moment(reader, node.this), {"MONTH": as_type(reader.read(node.args["expression"]), INT)}
+    ),
+    exp.TimeToStr: _formatted,
+    exp.DateFromParts: lambda reader, node: made_date(*(reader.read(node.args[n]) for n in ("year", "month", "day"))),
+}

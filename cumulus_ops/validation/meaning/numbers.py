@@ -229,12 +229,14 @@ def _double(name: str, defined: Callable[..., exp.Expr]) -> Callable[..., Term]:
     return called
 
 
-def _above_zero(*nodes: exp.Expr) -> exp.Expr:
-    return exp.GT(this=nodes[-1].copy(), expression=cast(text("0"), DOUBLE))
+def _where(form: type[exp.Expr], limit: str, *, size: bool = False) -> Callable[..., exp.Expr]:
+    """Whether the last argument, or its ``size`` without its sign, compares so with a limit."""
+    return lambda *nodes: form(
+        this=fn("abs", nodes[-1]) if size else nodes[-1].copy(), expression=cast(text(limit), DOUBLE)
+    )
 
 
-def _not_negative(*nodes: exp.Expr) -> exp.Expr:
-    return exp.GTE(this=nodes[-1].copy(), expression=cast(text("0"), DOUBLE))
+_above_zero, _finite = _where(exp.GT, "0"), _where(exp.LT, "Infinity", size=True)
 
 
 def _always(*_: exp.Expr) -> exp.Expr:
@@ -254,7 +256,7 @@ def _power_defined(*nodes: exp.Expr) -> exp.Expr:
     ))  # fmt: skip
 
 
-SQRT, EXP, LN = _double("sqrt", _not_negative), _double("exp", _always), _double("ln", _above_zero)
+SQRT, EXP, LN = _double("sqrt", _where(exp.GTE, "0")), _double("exp", _always), _double("ln", _above_zero)
 LOG10, LOG2, POWER = _double("log10", _above_zero), _double("log2", _above_zero), _double("power", _power_defined)
 LOG = _double("log", lambda base, x: exp.And(this=_above_zero(base), expression=_above_zero(x)))
 
@@ -270,36 +272,32 @@ def _powered(base: Term, exponent: Term) -> Term:
     return Term(when(special, one, POWER(base, exponent).node), DOUBLE)
 
 
-def _within(limit: int) -> Callable[..., exp.Expr]:
-    return lambda x: exp.LTE(this=fn("abs", x), expression=cast(text(str(limit)), DOUBLE))
-
-
-def _more_than(limit: int) -> Callable[..., exp.Expr]:
-    return lambda x: exp.GT(this=x.copy(), expression=cast(text(str(limit)), DOUBLE))
-
-
-def _finite(*nodes: exp.Expr) -> exp.Expr:
-    return exp.LT(this=fn("abs", nodes[0]), expression=cast(text("Infinity"), DOUBLE))
-
-
-def _below_one(x: exp.Expr) -> exp.Expr:
-    return exp.LT(this=fn("abs", x), expression=cast(text("1"), DOUBLE))
-
-
-def _one_or_more(x: exp.Expr) -> exp.Expr:
-    return exp.GTE(this=x.copy(), expression=cast(text("1"), DOUBLE))
-
-
 #: Functions of DOUBLEs: Spark's name, and where they are defined.
 OF_DOUBLES: Mapping[type[exp.Expr], Callable[..., Term]] = {
-    exp.Sqrt: SQRT, exp.Exp: EXP, exp.Ln: LN, exp.Pow: _powered, exp.Cbrt: _double("cbrt", _always), exp.Sin: _double("sin", _finite),
-    exp.Cos: _double("cos", _finite), exp.Tan: _double("tan", _finite), exp.Cot: _double("cot", _finite),
-    exp.Asin: _double("asin", _within(1)), exp.Acos: _double("acos", _within(1)), exp.Atan: _double("atan", _always),
-    exp.Atan2: _double("atan2", _always), exp.Sinh: _double("sinh", _always), exp.Cosh: _double("cosh", _always),
-    exp.Tanh: _double("tanh", _always), exp.Asinh: _double("asinh", _always), exp.Acosh: _double("acosh", _one_or_more),
-    exp.Atanh: _double("atanh", _below_one), exp.Degrees: _double("degrees", _always), exp.Radians: _double("radians", _always),
-}  # fmt: skip
-LOG1P, EXPM1 = _double("log1p", _more_than(-1)), _double("expm1", _always)
+    exp.Sqrt: SQRT,
+    exp.Exp: EXP,
+    exp.Ln: LN,
+    exp.Pow: _powered,
+    exp.Cbrt: _double("cbrt", _always),
+    exp.Sin: _double("sin", _finite),
+    exp.Cos: _double("cos", _finite),
+    exp.Tan: _double("tan", _finite),
+    exp.Cot: _double("cot", _finite),
+    exp.Asin: _double("asin", _where(exp.LTE, "1", size=True)),
+    exp.Acos: _double("acos", _where(exp.LTE, "1", size=True)),
+    exp.Atan: _double("atan", _always),
+    exp.Atan2: _double("atan2", _always),
+    exp.Sinh: _double("sinh", _always),
+    exp.Cosh: _double("cosh", _always),
+    exp.Tanh: _double("tanh", _always),
+    exp.Asinh: _double("asinh", _always),
+    exp.Acosh: _double("acosh", _where(exp.GTE, "1")),
+    exp.Atanh: _double("atanh", _where(exp.LT, "1", size=True)),
+    exp.Degrees: _double("degrees", _always),
+    exp.Radians: _double("radians", _always),
+}
+LOG1P = _double("log1p", _where(exp.GT, "-1"))
+EXPM1 = _double("expm1", _always)
 
 
 def _is_nan(reader: Reader, node: exp.Expr) -> Term:

@@ -106,11 +106,7 @@ def _declared(
     """The columns by their declared names and types; in an order, if there is to be one."""
     if len(columns) != len(declared):
         raise refused(f"a query of {len(columns)} columns for a view of {len(declared)}")
-    items = [
-        exp.alias_(as_type(Term(named(n), t), to), exp.to_identifier(wanted, quoted=True))
-        for (n, t), (wanted, to) in zip(columns, declared, strict=True)
-    ]
-    made = exp.Select(expressions=items, from_=exp.From(this=as_table(query)))
+    made = _select_as(query, columns, declared)
     if order is not None:
         for number, (name, _) in enumerate(order):
             made.append("expressions", exp.alias_(named(name), quoted(ORDER_KEY.format(number))))
@@ -135,8 +131,9 @@ class _Queries:
             return self._select(node, parent, outermost=outermost)
         if isinstance(node, exp.SetOperation):
             return self._combined(node, parent, outermost=outermost)
-        if isinstance(node, exp.Subquery):
-            return self._nested(node, parent, outermost=outermost)
+        if isinstance(node, exp.Subquery):  # with clauses of its own behind the parentheses
+            inner, columns = self.query(node.this, self._with(node, parent))
+            return self._end(node, inner, columns, outermost=outermost), columns
         if isinstance(node, exp.Values):
             return self._values(node, parent)
         if isinstance(node, exp.Table):
@@ -147,17 +144,6 @@ class _Queries:
         """Another view of the project, as if it were a WITH query."""
         text = next((sql for view, sql in self.views.items() if view.lower() == name.lower()), None)
         return None if text is None else self.query(sqlglot.parse_one(text, read=self.options.dialect), None)
-
-    def _nested(self, node: exp.Subquery, parent: Scope | None, *, outermost: bool) -> tuple[exp.Expr, Columns]:
-        """A query in parentheses, with clauses of its own behind them."""
-        scope = self._with(node, parent)
-        inner, columns = self.query(node.this, scope)
-        if outermost:
-            self._order_by_columns(node, columns)
-        if outermost or not any(node.args.get(x) for x in UNLIMITED[1:]):
-            return inner, columns
-        made = exp.Select(expressions=[named(n) for n, _ in columns], from_=exp.From(this=as_table(inner)))
-        return self._limited(made, node, columns, scope), columns
 
     def _with(self, node: exp.Expr, parent: Scope | None) -> Scope:
         """A scope that knows the node's common table expressions; they are written where they are used."""
@@ -188,7 +174,7 @@ class _Queries:
         terms = [reader.read(item.unalias()) for item in items]
         names = item_names(items)
         columns: Columns = [(n, t.type) for n, t in zip(names, terms, strict=True)]
-        aliased = [exp.alias_(t.node, exp.to_identifier(n, quoted=True)) for n, t in zip(names, terms, strict=True)]
+        aliased = [exp.alias_(t.node, quoted(n)) for n, t in zip(names, terms, strict=True)]
         made.set("expressions", aliased)
         if select.args.get("having") is not None:
             made.set("having", exp.Having(this=reader.condition(select.args["having"].this)))
@@ -228,15 +214,10 @@ class _Queries:
         both: exp.Expr = made
         for _ in range(times):
             both = exp.Union(this=both, expression=nothing.copy(), distinct=False)
-        listed = exp.Select(expressions=[named(n) for n, _ in columns], from_=exp.From(this=as_table(both)))
+        listed = _select_all(both, columns)
         if select.args.get("distinct") is not None:
             listed.set("distinct", exp.Distinct())
-        if outermost:
-            self._order_by_columns(by_position(select, items, columns), columns)
-        if outermost or not any(select.args.get(x) for x in ("limit", "offset")):
-            return listed, columns
-        around = exp.Select(expressions=[named(n) for n, _ in columns], from_=exp.From(this=as_table(listed)))
-        return self._limited(around, by_position(select, items, columns), columns, scope), columns
+        return self._end(by_position(select, items, columns), listed, columns, outermost=outermost), columns
 
     def _finished(
         self,
@@ -273,17 +254,18 @@ class _Queries:
             made.set("distinct", exp.Distinct())
         if outermost or not any(select.args.get(x) for x in ("limit", "offset")):
             return result, columns
-        return self._limited_select(select, result, made, columns, items, reader), columns
+        if result is not made or unique is not None:
+            return self._limit_by_columns(by_position(select, items, columns), result, columns), columns
+        # rows that the order leaves equal are ordered by all columns, so that it is decided which are first
+        others = [ordered(t.node, None) for t in (reader.read(i.unalias()) for i in items)]
+        made.set("order", exp.Order(expressions=[*self._order(select, items, reader), *others]))
+        _limit(made, select)
+        return made, columns
 
     def _order_by_columns(self, node: exp.Expr, columns: Columns) -> None:
         """Note the outermost ORDER BY, of names of the query's columns, or their places."""
-        order = node.args.get("order") if self.order is not None else None
-        for o in order.expressions if order is not None else ():
-            place = place_of(o.this, columns)
-            if place is None:
-                raise refused("ORDER BY of something that is not selected")
-            assert self.order is not None
-            self.order.append((columns[place][0], o))
+        if self.order is not None:
+            self.order += _ordering(node, columns)
 
     def _order_by_expressions(
         self, select: exp.Expr, made: exp.Select, items: Sequence[exp.Expr], reader: Reader
@@ -305,33 +287,17 @@ class _Queries:
             [ordered(reader.read(meant(o.this, items)).node, o) for o in order.expressions] if order is not None else []
         )
 
-    def _limited_select(
-        self,
-        select: exp.Expr,
-        result: exp.Expr,
-        made: exp.Select,
-        columns: Columns,
-        items: Sequence[exp.Expr],
-        reader: Reader,
-    ) -> exp.Expr:
-        """The first rows; those that the order leaves equal are ordered by all columns."""
-        if result is not made or made.args.get("distinct") is not None:
-            inner = exp.Select(expressions=[named(n) for n, _ in columns], from_=exp.From(this=as_table(result)))
-            return self._limited(inner, by_position(select, items, columns), columns, reader.scope)
-        order = self._order(select, items, reader)
-        others = [ordered(t.node, None) for t in (reader.read(i.unalias()) for i in items)]
-        made.set("order", exp.Order(expressions=[*order, *others]))
-        _limit(made, select)
-        return made
+    def _end(self, node: exp.Expr, made: exp.Expr, columns: Columns, *, outermost: bool) -> exp.Expr:
+        """What stands behind a query, about its columns: ORDER BY, OFFSET and LIMIT. The view's own are left out, and noted."""
+        if outermost:
+            self._order_by_columns(node, columns)
+        is_limited = any(node.args.get(x) for x in ("limit", "offset"))
+        return self._limit_by_columns(node, made, columns) if is_limited and not outermost else made
 
-    def _limited(self, made: exp.Select, node: exp.Expr, columns: Columns, scope: Scope) -> exp.Expr:
-        """The first rows of a query whose ORDER BY names its columns, or their places."""
-        order = []
-        for o in node.args["order"].expressions if node.args.get("order") is not None else ():
-            place = place_of(o.this, columns)
-            if place is None:
-                raise refused("ORDER BY of something that is not selected")
-            order.append(ordered(named(columns[place][0]), o))
+    def _limit_by_columns(self, node: exp.Expr, query: exp.Expr, columns: Columns) -> exp.Expr:
+        """The first rows of a query whose ORDER BY names its columns, or their places; rows that it leaves equal are ordered by all columns."""
+        made = _select_all(query, columns)
+        order = [ordered(named(name), o) for name, o in _ordering(node, columns)]
         made.set("order", exp.Order(expressions=[*order, *(ordered(named(n), None) for n, _ in columns)]))
         _limit(made, node)
         return made
@@ -340,17 +306,21 @@ class _Queries:
 
     def _combined(self, node: exp.SetOperation, parent: Scope | None, *, outermost: bool) -> tuple[exp.Expr, Columns]:
         scope = self._with(node, parent)
-        (left, ours), (right, theirs) = (self.query(_operand(x), scope) for x in (node.left, node.right))
+        sides = []
+        for side in (node.left, node.right):
+            is_plain = isinstance(side, exp.Subquery) and not any(
+                side.args.get(x) for x in ("with_", "limit", "offset")
+            )
+            sides.append(self.query(side.this if is_plain else side, scope))
+        (left, ours), (right, theirs) = sides
         types = [common(node.key, [a, b]) for (_, a), (_, b) in zip(ours, theirs, strict=True)]
         columns: Columns = [(n, t) for (n, _), t in zip(ours, types, strict=True)]
-        sides = [_typed(q, c, types) for q, c in ((left, ours), (right, theirs))]
-        made = type(node)(this=sides[0], expression=sides[1], distinct=bool(node.args.get("distinct")))
-        if outermost:
-            self._order_by_columns(node, columns)
-        if outermost or not any(node.args.get(x) for x in ("limit", "offset")):
-            return made, columns
-        around = exp.Select(expressions=[named(n) for n, _ in columns], from_=exp.From(this=as_table(made)))
-        return self._limited(around, node, columns, scope), columns
+        first, second = (
+            _select_as(q, c, [(n, to) for (n, _), to in zip(c, types, strict=True)])
+            for q, c in ((left, ours), (right, theirs))
+        )
+        made = type(node)(this=first, expression=second, distinct=bool(node.args.get("distinct")))
+        return self._end(node, made, columns, outermost=outermost), columns
 
     def _values(self, node: exp.Values, parent: Scope | None) -> tuple[exp.Expr, Columns]:
         """VALUES as a union of rows."""
@@ -362,7 +332,7 @@ class _Queries:
         names = [f"column_{i + 1}" for i in range(len(types))]
         selects = [
             exp.Select(expressions=[
-                exp.alias_(cast(t.node, to), exp.to_identifier(n, quoted=True)) for t, to, n in zip(row, types, names, strict=True)
+                exp.alias_(cast(t.node, to), quoted(n)) for t, to, n in zip(row, types, names, strict=True)
             ])
             for row in rows
         ]  # fmt: skip
@@ -386,28 +356,35 @@ def _carry(made: exp.Select, scope: Scope) -> None:
     made.set("from_", exp.From(this=as_table(exp.Select(expressions=items, from_=exp.From(this=source)), alias)))
 
 
-def _operand(node: exp.Expr) -> exp.Expr:
-    plain = isinstance(node, exp.Subquery) and not any(node.args.get(x) for x in ("with_", "limit", "offset"))
-    return node.this if plain else node
-
-
-def _typed(query: exp.Expr, columns: Columns, types: Sequence[Type]) -> exp.Expr:
-    """A side of a set operation with the common types, on its own."""
-    items = [
-        exp.alias_(as_type(Term(named(n), t), to), exp.to_identifier(n, quoted=True))
-        for (n, t), to in zip(columns, types, strict=True)
-    ]
+def _select_as(query: exp.Expr, columns: Columns, wanted: Sequence[tuple[str, Type]]) -> exp.Select:
+    """``SELECT columns FROM (query)``, each by a name and as a type."""
+    pairs = zip(columns, wanted, strict=True)
+    items = [exp.alias_(as_type(Term(named(n), t), to), quoted(name)) for (n, t), (name, to) in pairs]
     return exp.Select(expressions=items, from_=exp.From(this=as_table(query)))
 
 
 def _kept(made: exp.Select, columns: Columns, test: exp.Expr, name: str) -> exp.Expr:
     """The rows of a SELECT for which a test over its window functions is true."""
     made.append("expressions", exp.alias_(test, exp.to_identifier(name)))
-    return exp.Select(
-        expressions=[named(n) for n, _ in columns],
-        from_=exp.From(this=as_table(made)),
-        where=exp.Where(this=exp.column(exp.to_identifier(name))),
-    )
+    kept = _select_all(made, columns)
+    kept.set("where", exp.Where(this=exp.column(exp.to_identifier(name))))
+    return kept
+
+
+def _ordering(node: exp.Expr, columns: Columns) -> list[tuple[str, exp.Expr]]:
+    """The columns that ORDER BY names or counts, with its entries."""
+    found = []
+    for entry in node.args["order"].expressions if node.args.get("order") is not None else ():
+        place = place_of(entry.this, columns)
+        if place is None:
+            raise refused("ORDER BY of something that is not selected")
+        found.append((columns[place][0], entry))
+    return found
+
+
+def _select_all(query: exp.Expr, columns: Columns) -> exp.Select:
+    """``SELECT columns FROM (query)``."""
+    return exp.Select(expressions=[named(n) for n, _ in columns], from_=exp.From(this=as_table(query)))
 
 
 def _limit(made: exp.Select, node: exp.Expr) -> None:

@@ -283,15 +283,6 @@ def cast_to(reader: Reader, inner: Term, to: Type, *, safe: bool = False) -> Ter
     return Term(made, to)
 
 
-def _to_whole(reader: Reader, node: exp.Expr, to: Type) -> exp.Expr:
-    return cast(fn("round", node, exp.Literal.number(0)) if reader.dialect in ROUNDING else node, to)
-
-
-def _double_to_whole(reader: Reader, node: exp.Expr, to: Type) -> exp.Expr:
-    """Spark's RINT rounds halves to the even number."""
-    return cast(fn("rint", node) if reader.dialect in ROUNDING else node, to)
-
-
 def _text_to_whole(reader: Reader, node: exp.Expr, to: Type) -> exp.Expr:
     """A text with decimals is cut off, and not rounded to 18 of them before."""
     cut = (
@@ -317,18 +308,15 @@ def _stamp_to_text(_: Reader, node: exp.Expr, to: Type) -> exp.Expr:
     return when(fn("endswith", parts, text(".000000")), whole, parts)
 
 
-def _double_to_text(reader: Reader, node: exp.Expr, to: Type) -> exp.Expr:
-    """Spark writes other exponents: 1.0E308."""
-    return reader.exactly("double_to_text", to, node)
-
-
 _CASTS: Mapping[tuple[str, str], Callable[[Reader, exp.Expr, Type], exp.Expr]] = {
-    ("decimal", "int"): _to_whole,
-    ("double", "int"): _double_to_whole,
+    ("decimal", "int"): lambda reader, node, to: cast(
+        fn("round", node, exp.Literal.number(0)) if reader.dialect in ROUNDING else node, to
+    ),
+    ("double", "int"): lambda reader, node, to: cast(fn("rint", node) if reader.dialect in ROUNDING else node, to),
     ("string", "int"): _text_to_whole,
     **{("string", kind): _from_text for kind in ("decimal", "double", "date", "timestamp", "bool")},
     ("timestamp", "string"): _stamp_to_text,
-    ("double", "string"): _double_to_text,
+    ("double", "string"): lambda reader, node, to: reader.exactly("double_to_text", to, node),
 }
 
 VALUES: Mapping[type[exp.Expr], Rule] = {

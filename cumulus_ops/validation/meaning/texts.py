@@ -227,10 +227,6 @@ def _concat(reader: Reader, node: exp.Expr) -> Term:
     return Term(fn("concat", *parts), STRING)
 
 
-def _concat_ws(reader: Reader, node: exp.Expr) -> Term:
-    return Term(fn("concat_ws", *(as_text(reader, e).node for e in node.expressions)), STRING)
-
-
 def _character(reader: Reader, node: exp.Expr) -> Term:
     if len(node.expressions) != 1:
         raise refused("CHR of several numbers")
@@ -313,7 +309,7 @@ def _to_the_end(pattern: str) -> str:
 TEXTS: Mapping[type[exp.Expr], Rule] = {
     **dict.fromkeys(CALLS, _call),
     exp.Left: _ends, exp.Right: _ends, exp.Replace: _replace, exp.Repeat: _repeat, exp.Trim: _trim, exp.Pad: _pad, exp.Initcap: _initcap, exp.Substring: _substring, exp.DPipe: _concat,
-    exp.Concat: _concat, exp.ConcatWs: _concat_ws, exp.Chr: _character, exp.Like: _like, exp.ILike: _like,
+    exp.Concat: _concat, exp.ConcatWs: lambda reader, node: Term(fn("concat_ws", *(as_text(reader, e).node for e in node.expressions)), STRING), exp.Chr: _character, exp.Like: _like, exp.ILike: _like,
     exp.Escape: _escape, exp.RegexpLike: _regexp, exp.RegexpILike: _regexp,
 }  # fmt: skip
 
