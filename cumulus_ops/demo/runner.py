@@ -15,7 +15,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from cumulus_ops.local import processes
-from cumulus_ops.local.airflow import AirflowApi
 from cumulus_ops.local.display import Display, epoch_table
 from cumulus_ops.local.processes import interruptible, only_one
 from cumulus_ops.local.up import Servers
@@ -217,19 +216,15 @@ class _Demo:
         if not any(epoch.state == "failed" for epoch in now.epochs):  # else that is why the validation failed
             dags.append(names.validate_dag(project.name))
         for dag in dags:
-            self._require_no_failure(servers.api, dag)
-
-    def _require_no_failure(self, api: AirflowApi, dag: str) -> None:
-        try:
-            failed = [run["dag_run_id"] for run in api.runs(dag) if run["state"] == "failed"]
-        except OSError:  # busy; the next look will tell
-            return
-        if failed:
-            tasks = ", ".join(api.failed_tasks(dag, failed[0]))
-            place = self.home / "airflow" / "logs" / f"dag_id={dag}" / f"run_id={failed[0]}"
-            raise SetupProblem(
-                f"{dag} failed at {tasks}", kind="dag-failed", place=str(place), hint="read the task's log there"
-            )
+            try:
+                failed = [run["dag_run_id"] for run in servers.api.runs(dag) if run["state"] == "failed"]
+            except OSError:  # busy; the next look will tell
+                continue
+            if failed:
+                tasks = ", ".join(servers.api.failed_tasks(dag, failed[0]))
+                place = self.home / "airflow" / "logs" / f"dag_id={dag}" / f"run_id={failed[0]}"
+                hint = "read the task's log there"
+                raise SetupProblem(f"{dag} failed at {tasks}", kind="dag-failed", place=str(place), hint=hint)
 
     def _report(self, servers: Servers, project: Project) -> None:
         """Print the table and where things are."""

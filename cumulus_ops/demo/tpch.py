@@ -48,7 +48,19 @@ def generate_tables(folder: Path, scale_factor: float) -> Path:
     shutil.rmtree(temporary, ignore_errors=True)
     temporary.mkdir(parents=True)
     try:
-        _run_generator(temporary, scale_factor)
+        beside = Path(sys.executable).with_name("tpchgen-cli")
+        program = str(beside) if beside.is_file() else shutil.which("tpchgen-cli")
+        if program is None:
+            raise SetupProblem("tpchgen-cli is not installed", kind="no-tpchgen", hint="pip install tpchgen-cli")
+        command = [program, "parquet", "--scale-factor", str(scale_factor), "--output-dir", str(temporary)]
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        if done.returncode or not all((temporary / f"{table}.parquet").is_file() for table in TABLES):
+            raise SetupProblem(
+                f"tpchgen-cli failed: {done.stderr.strip()[-500:]}",
+                kind="tpchgen-failed",
+                place=str(temporary),
+                hint="check the scale factor and the free space on the disk",
+            )
         (temporary / MARKER).write_text(json.dumps({"scale_factor": scale_factor}))
         temporary.rename(folder)
     finally:
@@ -56,31 +68,13 @@ def generate_tables(folder: Path, scale_factor: float) -> Path:
     return folder
 
 
-def _run_generator(folder: Path, scale_factor: float) -> None:
-    beside = Path(sys.executable).with_name("tpchgen-cli")
-    program = str(beside) if beside.is_file() else shutil.which("tpchgen-cli")
-    if program is None:
-        raise SetupProblem("tpchgen-cli is not installed", kind="no-tpchgen", hint="pip install tpchgen-cli")
-    command = [program, "parquet", "--scale-factor", str(scale_factor), "--output-dir", str(folder)]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    if done.returncode or not all((folder / f"{table}.parquet").is_file() for table in TABLES):
-        raise SetupProblem(
-            f"tpchgen-cli failed: {done.stderr.strip()[-500:]}",
-            kind="tpchgen-failed",
-            place=str(folder),
-            hint="check the scale factor and the free space on the disk",
-        )
-
-
 def plain_schema(schema: pa.Schema) -> pa.Schema:
     """The generator's types as sources deliver them: int64, DECIMAL(15, 2), string, date32."""
-    return pa.schema([(field.name, _plain_type(field.type)) for field in schema])
-
-
-def _plain_type(type_: pa.DataType) -> pa.DataType:
-    if pa.types.is_integer(type_):
-        return pa.int64()
-    return pa.string() if pa.types.is_string_view(type_) else type_
+    fields = []
+    for name, type_ in ((field.name, field.type) for field in schema):
+        plain = pa.string() if pa.types.is_string_view(type_) else type_
+        fields.append((name, pa.int64() if pa.types.is_integer(type_) else plain))
+    return pa.schema(fields)
 
 
 def read_table(folder: Path, table: str) -> pa.Table:

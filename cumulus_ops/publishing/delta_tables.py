@@ -289,12 +289,6 @@ def _clear_notice(path: Path, epoch: int, program: str, owner: Identity) -> None
     _set_notice(path, notice, {PROGRAM: program}, owner)
 
 
-def _upto(table: DeltaTable, owner: Identity) -> int:
-    """The last epoch of this generation of which the table's properties say that the view is in error; -1 if they say nothing."""
-    said = table.metadata().configuration
-    return int(said.get(UPTO) or -1) if int(said.get(OF) or 1) == owner.generation else -1
-
-
 def _set_notice(
     path: Path, notice: Callable[[DeltaTable, int], dict[str, str] | None], metadata: dict[str, str], owner: Identity
 ) -> None:
@@ -302,8 +296,13 @@ def _set_notice(
     writes to the table meanwhile, look again."""
     for attempt in range(ATTEMPTS):
         table = open_table(path)
-        values = None if table is None else notice(table, _upto(table, owner))
-        if table is None or values is None:
+        if table is None:
+            return
+        said = table.metadata().configuration
+        # the last epoch of this generation of which the properties say that the view is in error; -1 if they say nothing
+        upto = int(said.get(UPTO) or -1) if int(said.get(OF) or 1) == owner.generation else -1
+        values = notice(table, upto)
+        if values is None:
             return
         try:
             table.alter.set_table_properties(values, raise_if_not_exists=False, commit_properties=ours(metadata, owner))

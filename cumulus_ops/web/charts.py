@@ -123,16 +123,13 @@ def sparkline(epochs: Sequence[int], rows: Sequence[tuple[int, int]], corrected:
     shown = [(place[epoch], count) for epoch, count in rows if epoch in place]
     most = max((count for _, count in shown), default=0) or 1
     points = [(round(x, 1), round(HEIGHT - MARGIN - count / most * (HEIGHT - 2 * MARGIN), 1)) for x, count in shown]
-    bars = "".join(_mark(place[e], step) for e in epochs if e in corrected)
+    width = min(BAR, max(1.0, step * 0.6))
+    mark = f"{HEIGHT:g}v-{BAR:.1f}h{width:.1f}v{BAR:.1f}"
+    bars = "".join(f"M{place[e] - width / 2:.1f} {mark}" for e in epochs if e in corrected)
     title = [f"{rows[-1][1]:,} row{'s' * (rows[-1][1] != 1)} in epoch {rows[-1][0]}"] if rows else []
     title += [f"corrected in {len(corrected):,} of these epochs"] if corrected else []
     line = " ".join(f"{x},{y}" for x, y in points)
     return Sparkline(line, points[-1] if points else None, bars, "; ".join(title))
-
-
-def _mark(x: float, step: float) -> str:
-    width, height = min(BAR, max(1.0, step * 0.6)), BAR
-    return f"M{x - width / 2:.1f} {HEIGHT:g}v-{height:.1f}h{width:.1f}v{height:.1f}"
 
 
 LEFT, RIGHT, ROW, TOP = 120.0, 1000.0, 26.0, 10.0

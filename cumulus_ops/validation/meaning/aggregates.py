@@ -149,21 +149,17 @@ def first_value(reader: Reader, node: exp.Expr, wrap: Wrap, *, without_nulls: bo
     return _in_order(reader, "pick", value.known, value.node, keys, wrap, skipped=skipped)
 
 
-def _percentile(reader: Reader, function: str, value: exp.Expr, fraction: exp.Expr, down: bool, wrap: Wrap) -> Term:
-    given, term = reader.read(fraction), reader.read(value)
-    if given.value is None or isinstance(given.value, bool | str):
-        raise refused("a fraction that is not a number")
-    to = DOUBLE if function == "percentile_cont" else term.known
-    return _in_order(reader, function, to, term.node, [(term.node, down, False)], wrap, parameter=str(given.value))
-
-
 def _fraction(reader: Reader, node: exp.Expr, wrap: Wrap) -> Term:
     """``MEDIAN(x)``, ``QUANTILE(x, p)`` and ``PERCENTILE_CONT(x, p)``."""
     discrete = isinstance(node, exp.PercentileDisc) or (isinstance(node, exp.Quantile) and reader.dialect == "duckdb")
     given = node.args.get("quantile") or node.args.get("expression") or exp.Literal.number("0.5")
     inner, places = _split(node.this)
-    down = bool(places) and bool(places[0].args.get("desc"))
-    return _percentile(reader, "percentile_disc" if discrete else "percentile_cont", inner, given, down, wrap)
+    fraction, value = reader.read(given), reader.read(inner)
+    if fraction.value is None or isinstance(fraction.value, bool | str):
+        raise refused("a fraction that is not a number")
+    function, to = ("percentile_disc", value.known) if discrete else ("percentile_cont", DOUBLE)
+    keys = [(value.node, bool(places) and bool(places[0].args.get("desc")), False)]
+    return _in_order(reader, function, to, value.node, keys, wrap, parameter=str(fraction.value))
 
 
 def _mode(reader: Reader, node: exp.Expr, wrap: Wrap) -> Term:
@@ -274,7 +270,12 @@ def aggregate(reader: Reader, node: exp.Expr, wrap: Wrap) -> Term:
     node = _spelled(node)
     kind = type(node)
     if kind in (exp.IgnoreNulls, exp.RespectNulls):
-        return _about_nulls(reader, node, wrap)
+        inner = node.this
+        if isinstance(inner, exp.First | exp.Last | exp.FirstValue | exp.LastValue):
+            return first_value(reader, inner, wrap, without_nulls=kind is exp.IgnoreNulls)
+        if not isinstance(inner, exp.AnyValue):  # which skips NULLs anyhow
+            raise refused(f"NULLs of {inner.key.upper()}")
+        return aggregate(reader, inner, wrap)
     if kind in ORDERED:
         return ORDERED[kind](reader, node, wrap)
     if kind is exp.CountIf:
@@ -282,7 +283,10 @@ def aggregate(reader: Reader, node: exp.Expr, wrap: Wrap) -> Term:
     if kind is exp.Count:
         return Term(wrap(_count(reader, node)), INT)
     if kind in PAIRS:
-        return _of_pair(reader, node, wrap)
+        x, y = pair_of(reader, node)
+        if kind in (exp.RegrAvgx, exp.RegrAvgy):
+            return _average(reader, average_of(node, x, y), wrap, unique=False)
+        return statistic(reader, node, x, y, wrap)
     unique = isinstance(node.this, exp.Distinct)
     arg = reader.read(node.this.expressions[0] if unique else node.this)
     if kind in EXTREMES:
@@ -349,11 +353,8 @@ def _rounded_once(reader: Reader, sum_: exp.Expr, type_: Type, count: exp.Expr, 
 
     rest = applied(exp.Mod, sum_, count)
     whole = applied(exp.Div, applied(exp.Sub, sum_, rest), count)
-    return cast(applied(exp.Add, cast(whole, to), cast(applied(exp.Div, rest, count), _part(to))), to)
-
-
-def _part(to: Type) -> Type:
-    return decimal(min(MAX_PRECISION, to.scale + 1), to.scale)
+    below_one = decimal(min(MAX_PRECISION, to.scale + 1), to.scale)
+    return cast(applied(exp.Add, cast(whole, to), cast(applied(exp.Div, rest, count), below_one)), to)
 
 
 def _moment(reader: Reader, name: str, arg: Term, wrap: Wrap, *, unique: bool) -> Term:
@@ -369,25 +370,8 @@ def _moment(reader: Reader, name: str, arg: Term, wrap: Wrap, *, unique: bool) -
     return Term(reader.exactly(name, DOUBLE, count, *totals), DOUBLE)
 
 
-def _of_pair(reader: Reader, node: exp.Expr, wrap: Wrap) -> Term:
-    x, y = pair_of(reader, node)
-    if isinstance(node, exp.RegrAvgx | exp.RegrAvgy):
-        return _average(reader, average_of(node, x, y), wrap, unique=False)
-    return statistic(reader, node, x, y, wrap)
-
-
 def _plain(reader: Reader, node: exp.Expr) -> Term:
     return aggregate(reader, node, lambda x: x)
-
-
-def _about_nulls(reader: Reader, node: exp.Expr, wrap: Wrap) -> Term:
-    """IGNORE NULLS and RESPECT NULLS; ANY_VALUE skips NULLs anyhow."""
-    inner = node.this
-    if isinstance(inner, exp.First | exp.Last | exp.FirstValue | exp.LastValue):
-        return first_value(reader, inner, wrap, without_nulls=isinstance(node, exp.IgnoreNulls))
-    if not isinstance(inner, exp.AnyValue):
-        raise refused(f"NULLs of {inner.key.upper()}")
-    return aggregate(reader, inner, wrap)
 
 
 def _grouping(reader: Reader, node: exp.Expr) -> Term:

@@ -11,7 +11,6 @@ from sqlglot import exp
 from cumulus_ops.validation.meaning.aggregates import is_aggregate
 from cumulus_ops.validation.meaning.reader import Columns, Queries, Reader, Scope
 from cumulus_ops.validation.meaning.terms import as_table, common, named, quoted, refused
-from m3.datatypes import Type
 from m3.program import Relation
 
 __all__ = [
@@ -24,13 +23,11 @@ __all__ = [
     "has_aggregates",
     "item_names",
     "meant",
-    "only_total",
     "place_of",
     "set_group",
     "tie_breakers",
     "total_of",
     "unaliased",
-    "windowed",
 ]
 
 
@@ -72,7 +69,7 @@ class Tables:
         new = {n.lower(): (n, t) for a in set(scope.tables) - before for n, t in scope.tables[a]}
         using = [i.name for i in join.args.get("using") or ()]
         if using:
-            made.set("using", [exp.to_identifier(n, quoted=True) for n in using])
+            made.set("using", [quoted(n) for n in using])
         if str(join.args.get("method") or "").upper() == "NATURAL":
             using = [n for n in new if n in known]
         for name in using:
@@ -94,11 +91,13 @@ class Tables:
         if isinstance(node, exp.Lateral):
             query, columns = self.query(_bare(node.this), scope)
             names = self._known(scope, node, columns)
-            return exp.Lateral(this=exp.Subquery(this=query), alias=_table_alias(scope, names))
+            alias = exp.TableAlias(this=quoted(list(scope.tables)[-1]), columns=[quoted(n) for n in names])
+            return exp.Lateral(this=exp.Subquery(this=query), alias=alias)
         if isinstance(node, exp.Table):
             made = self._table(node, scope)
         elif isinstance(node, exp.Subquery | exp.Values):
-            query, columns = self.query(_bare(node), _outside(scope))
+            # a derived table sees the common table expressions of its SELECT, and the queries around, not its neighbours
+            query, columns = self.query(_bare(node), Scope(scope.parent, queries=scope.queries))
             names = self._known(scope, node, columns)
             made = as_table(query, list(scope.tables)[-1], names)
         else:
@@ -128,15 +127,10 @@ class Tables:
             raise refused(f"the relation {node.name}")
         found: Columns = [(c.name, c.type.with_null(False)) for c in relation.columns]
         names = self._known(scope, exp.Table(this=node.this, alias=node.args.get("alias") or node.this), found)
-        alias = exp.TableAlias(this=exp.to_identifier(node.alias or node.name, quoted=True))
+        alias = exp.TableAlias(this=quoted(node.alias or node.name))
         if names != [n for n, _ in found]:
-            alias.set("columns", [exp.to_identifier(n, quoted=True) for n in names])
-        return exp.Table(this=exp.to_identifier(relation.name, quoted=True), alias=alias)
-
-
-def _outside(scope: Scope) -> Scope:
-    """What a derived table sees: the common table expressions of its SELECT, and the queries around, not its neighbours."""
-    return Scope(scope.parent, queries=scope.queries)
+            alias.set("columns", [quoted(n) for n in names])
+        return exp.Table(this=quoted(relation.name), alias=alias)
 
 
 def _is_join(node: exp.Expr) -> bool:
@@ -145,23 +139,15 @@ def _is_join(node: exp.Expr) -> bool:
 
 def _bare(node: exp.Expr) -> exp.Expr:
     """A derived table's query without its alias and joins."""
-    if isinstance(node, exp.Subquery):
-        return node.this if not any(node.args.get(x) for x in ("with_", *UNLIMITED)) else _without_alias(node)
-    return node
-
-
-def _without_alias(node: exp.Expr) -> exp.Expr:
+    if not isinstance(node, exp.Subquery):
+        return node
+    if not any(node.args.get(x) for x in ("with_", *UNLIMITED)):
+        query: exp.Expr = node.this
+        return query
     copy = node.copy()
     copy.set("alias", None)
     copy.set("joins", None)
     return copy
-
-
-def _table_alias(scope: Scope, names: Sequence[str]) -> exp.TableAlias:
-    return exp.TableAlias(
-        this=exp.to_identifier(list(scope.tables)[-1], quoted=True),
-        columns=[exp.to_identifier(n, quoted=True) for n in names],
-    )
 
 
 # The SELECT list: what its entries are called, and what refers to them.
@@ -296,7 +282,8 @@ def set_group(select: exp.Select, made: exp.Select, items: Sequence[exp.Expr], r
         term = reader.read(meant(node, items, reader.scope))
         return term.node
 
-    made_group = exp.Group(expressions=[n for e in group.expressions for n in flat(read(e))])
+    keys = [read(e) for e in group.expressions]
+    made_group = exp.Group(expressions=[n for k in keys for n in (k.expressions if isinstance(k, exp.Tuple) else [k])])
     for clause in ("rollup", "cube", "grouping_sets"):
         if group.args.get(clause):
             made_group.set(clause, [read(n) for n in group.args[clause]])
@@ -450,34 +437,19 @@ def grouping_sets(select: exp.Select) -> list[list[exp.Expr]]:
     return [[key for keys in choice for key in keys] for choice in itertools.product(*parts)]
 
 
-def only_total(select: exp.Select) -> bool:
-    """Whether all rows are one group."""
-    return not group_keys(select)
-
-
-def windowed(items: Sequence[exp.Expr], select: exp.Select) -> bool:
-    """Whether there are window functions over the groups."""
-    return any(i.find(exp.Window) for i in items) or select.args.get("qualify") is not None
-
-
 def total_of(node: exp.Expr, keys: set[exp.Expr], reader: Reader) -> exp.Expr:
     """An expression over groups as the empty grouping set has it: keys are NULL, GROUPING is all ones."""
     if isinstance(node, exp.Grouping | exp.GroupingId):
         return exp.Literal.number(2 ** len(node.expressions) - 1)
     if node in keys:
         known = reader.read(node).type
-        return exp.Null() if known is None else exp.Cast(this=exp.Null(), to=exp.DataType.build(_generic(known)))
+        if known is None:
+            return exp.Null()
+        name = {"int": "BIGINT", "string": "TEXT", "bool": "BOOLEAN"}.get(known.kind, str(known))
+        return exp.Cast(this=exp.Null(), to=exp.DataType.build(name))
     if is_aggregate(node) or isinstance(node, exp.Query):
         return node.copy()
     copy = node.copy()
     for child, mine in zip(list(node.iter_expressions()), list(copy.iter_expressions()), strict=True):
         mine.replace(total_of(child, keys, reader))
     return copy
-
-
-def _generic(type_: Type) -> str:
-    return {"int": "BIGINT", "string": "TEXT", "bool": "BOOLEAN"}.get(type_.kind, str(type_))
-
-
-def flat(node: exp.Expr) -> list[exp.Expr]:
-    return list(node.expressions) if isinstance(node, exp.Tuple) else [node]

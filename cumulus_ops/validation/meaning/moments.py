@@ -68,7 +68,13 @@ def steps_of(reader: Reader, node: exp.Expr | None) -> Steps | None:
     node = node.unnest() if node is not None else None
     match node:
         case exp.Interval():
-            return _interval(reader, node)
+            amount, unit = node.this, node.args.get("unit")
+            if unit is not None:
+                return amount_of(reader, amount, unit.name)
+            steps: Steps | None = {}
+            for count, name in COMPOUND.findall(str(amount.this)):
+                steps = _merged(steps or {}, amount_of(reader, exp.Literal.string(count), name))
+            return steps
         case exp.Neg():
             return _scaled(steps_of(reader, node.this), number(-1))
         case exp.Mul():
@@ -96,16 +102,6 @@ def _merged(left: Steps, right: Steps) -> Steps:
     for unit, amount in right.items():
         both[unit] = exp.Paren(this=exp.Add(this=both[unit], expression=amount)) if unit in both else amount
     return both
-
-
-def _interval(reader: Reader, node: exp.Expr) -> Steps:
-    amount, unit = node.this, node.args.get("unit")
-    if unit is not None:
-        return amount_of(reader, amount, unit.name)
-    steps: Steps = {}
-    for count, name in COMPOUND.findall(str(amount.this)):
-        steps = _merged(steps, amount_of(reader, exp.Literal.string(count), name))
-    return steps
 
 
 def amount_of(reader: Reader, amount: exp.Expr, unit: str) -> Steps:

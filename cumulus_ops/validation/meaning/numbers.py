@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 from functools import reduce
-from typing import Any
 
 from sqlglot import exp
 
@@ -213,22 +212,6 @@ def _extreme(reader: Reader, node: exp.Expr) -> Term:
     )
 
 
-def _double(name: str, defined: Callable[..., exp.Expr]) -> Callable[..., Term]:
-    """A function of DOUBLEs that is an error outside of its domain, and where the result is too large."""
-
-    def called(*args: Term) -> Term:
-        nodes = [as_type(a, DOUBLE) for a in args]
-        result = fn(name, *nodes)
-        too_large = exp.EQ(this=fn("abs", result), expression=cast(text("Infinity"), DOUBLE))
-        known = exp.Paren(this=exp.Or(this=defined(*nodes), expression=exp.Or(this=fn("isnan", nodes[0]), expression=fn("isnan", nodes[-1]))))  # fmt: skip
-        missing = exp.Not(this=exp.Paren(this=known))
-        overflow = reduce(lambda a, b: exp.And(this=a, expression=b), [too_large, *map(_finite, nodes)])
-        wrong = cast(failing(f"{name} is not defined there"), DOUBLE)
-        return Term(when(missing, wrong, overflow, wrong, result), DOUBLE)
-
-    return called
-
-
 def _where(form: type[exp.Expr], limit: str, *, size: bool = False) -> Callable[..., exp.Expr]:
     """Whether the last argument, or its ``size`` without its sign, compares so with a limit."""
     return lambda *nodes: form(
@@ -236,7 +219,23 @@ def _where(form: type[exp.Expr], limit: str, *, size: bool = False) -> Callable[
     )
 
 
-_above_zero, _finite = _where(exp.GT, "0"), _where(exp.LT, "Infinity", size=True)
+_above_zero = _where(exp.GT, "0")
+_finite, _infinite = (_where(form, "Infinity", size=True) for form in (exp.LT, exp.EQ))
+
+
+def _double(name: str, defined: Callable[..., exp.Expr]) -> Callable[..., Term]:
+    """A function of DOUBLEs that is an error outside of its domain, and where the result is too large."""
+
+    def called(*args: Term) -> Term:
+        nodes = [as_type(a, DOUBLE) for a in args]
+        result = fn(name, *nodes)
+        known = exp.Paren(this=exp.Or(this=defined(*nodes), expression=exp.Or(this=fn("isnan", nodes[0]), expression=fn("isnan", nodes[-1]))))  # fmt: skip
+        missing = exp.Not(this=exp.Paren(this=known))
+        overflow = reduce(lambda a, b: exp.And(this=a, expression=b), [_infinite(result), *map(_finite, nodes)])
+        wrong = cast(failing(f"{name} is not defined there"), DOUBLE)
+        return Term(when(missing, wrong, overflow, wrong, result), DOUBLE)
+
+    return called
 
 
 def _always(*_: exp.Expr) -> exp.Expr:
@@ -264,9 +263,11 @@ LOG = _double("log", lambda base, x: exp.And(this=_above_zero(base), expression=
 def _powered(base: Term, exponent: Term) -> Term:
     """POWER, where Java has NaN for powers of 1 that are 1 in C and in PostgreSQL: 1 to the power of NaN, -1 to that of an infinity."""
     one = cast(text("1"), DOUBLE)
-    infinite = exp.EQ(this=fn("abs", as_type(exponent, DOUBLE)), expression=cast(text("Infinity"), DOUBLE))
     same = exp.EQ(this=as_type(base, DOUBLE), expression=one)
-    turned = exp.And(this=exp.EQ(this=fn("abs", as_type(base, DOUBLE)), expression=one), expression=infinite)
+    turned = exp.And(
+        this=exp.EQ(this=fn("abs", as_type(base, DOUBLE)), expression=one),
+        expression=_infinite(as_type(exponent, DOUBLE)),
+    )
     known = exp.Not(this=exp.Is(this=as_type(exponent, DOUBLE), expression=exp.Null()))
     special = exp.And(this=known, expression=exp.Paren(this=exp.Or(this=same, expression=turned)))
     return Term(when(special, one, POWER(base, exponent).node), DOUBLE)
@@ -307,11 +308,6 @@ def _is_nan(reader: Reader, node: exp.Expr) -> Term:
     return Term(fn("isnan", value) if reader.dialect in ("spark", "databricks") else known, BOOL)
 
 
-def _is_infinite(reader: Reader, node: exp.Expr) -> Term:
-    value = as_type(reader.read(node.this), DOUBLE)
-    return Term(exp.Paren(this=exp.EQ(this=fn("abs", value), expression=cast(text("Infinity"), DOUBLE))), BOOL)
-
-
 def positive_mod(reader: Reader, a: Term, b: Term) -> Term:
     """PMOD: the remainder, moved by b into the sign of b where it is negative."""
     rest = arithmetic(reader, "mod", a, b)
@@ -320,12 +316,9 @@ def positive_mod(reader: Reader, a: Term, b: Term) -> Term:
     return Term(when(exp.LT(this=rest.node, expression=zero), as_type(moved, rest.known), rest.node), rest.type)
 
 
-def _of_doubles(function: Callable[..., Term]) -> Rule:
-    def rule(reader: Reader, node: exp.Expr) -> Term:
-        given = [node.args[x] for x in ("this", "expression") if node.args.get(x) is not None]
-        return function(*(reader.read(n) for n in given))
-
-    return rule
+def _of_doubles(reader: Reader, node: exp.Expr) -> Term:
+    given = [node.args[x] for x in ("this", "expression") if node.args.get(x) is not None]
+    return OF_DOUBLES[type(node)](*map(reader.read, given))
 
 
 def _logarithm(reader: Reader, node: exp.Expr) -> Term:
@@ -334,15 +327,22 @@ def _logarithm(reader: Reader, node: exp.Expr) -> Term:
     return LOG10(base) if value is None else LOG(base, reader.read(value))
 
 
-def _pi(*_: Any) -> Term:
-    return Term(cast(text(repr(math.pi)), DOUBLE), DOUBLE)
-
-
 NUMBERS: Mapping[type[exp.Expr], Rule] = {
     **dict.fromkeys(FORMS, _binary),
-    exp.Div: _quotient, exp.Neg: _minus, exp.Abs: _absolute, exp.Sign: _sign, exp.Round: _rounded, exp.Trunc: _rounded,
-    exp.Ceil: _whole, exp.Floor: _whole, exp.Greatest: _extreme, exp.Least: _extreme,
-    **{form: _of_doubles(function) for form, function in OF_DOUBLES.items()}, exp.IsNan: _is_nan, exp.IsInf: _is_infinite,
+    exp.Div: _quotient,
+    exp.Neg: _minus,
+    exp.Abs: _absolute,
+    exp.Sign: _sign,
+    exp.Round: _rounded,
+    exp.Trunc: _rounded,
+    exp.Ceil: _whole,
+    exp.Floor: _whole,
+    exp.Greatest: _extreme,
+    exp.Least: _extreme,
+    **dict.fromkeys(OF_DOUBLES, _of_doubles),
+    exp.IsNan: _is_nan,
+    exp.IsInf: lambda reader, node: Term(exp.Paren(this=_infinite(as_type(reader.read(node.this), DOUBLE))), BOOL),
     **dict.fromkeys((exp.BitwiseAnd, exp.BitwiseOr, exp.BitwiseXor, exp.BitwiseNot), bits),
-    exp.Log: _logarithm, exp.Pi: _pi,
-}  # fmt: skip
+    exp.Log: _logarithm,
+    exp.Pi: lambda *_: Term(cast(text(repr(math.pi)), DOUBLE), DOUBLE),
+}

@@ -19,13 +19,11 @@ from cumulus_ops.validation.meaning.clauses import (
     grouping_sets,
     item_names,
     meant,
-    only_total,
     place_of,
     set_group,
     tie_breakers,
     total_of,
     unaliased,
-    windowed,
 )
 from cumulus_ops.validation.meaning.exact import Needed
 from cumulus_ops.validation.meaning.reader import Columns, Options, Reader, Scope
@@ -179,7 +177,9 @@ class _Queries:
         if select.args.get("having") is not None:
             made.set("having", exp.Having(this=reader.condition(select.args["having"].this)))
         empty = [keys for keys in grouping_sets(select) if not keys]
-        if empty and not windowed(items, select) and not only_total(select):
+        # if all rows are one group, Spark has its row, too
+        windowed = any(i.find(exp.Window) for i in items) or select.args.get("qualify") is not None
+        if empty and group_keys(select) and not windowed:
             return self._with_totals(select, scope, (made, columns, items, reader), len(empty), outermost)
         result = self._finished(select, made, columns, items, reader, outermost)
         if self.options.apart:

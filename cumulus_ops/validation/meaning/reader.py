@@ -248,14 +248,11 @@ def _literal(_: Reader, node: exp.Expr) -> Term:
         return Term(cast(text(value), DOUBLE), DOUBLE, float(value))
     if value.isdigit() and int(value) <= INT64_MAX:
         return literal(int(value))
-    return _decimal(Decimal(value))
-
-
-def _decimal(value: Decimal) -> Term:
-    _, digits, exponent = value.as_tuple()
+    exact = Decimal(value)
+    digits, exponent = exact.as_tuple()[1:]
     scale = max(0, -int(exponent))
     to = decimal(max(len(digits) + max(0, int(exponent)), scale, 1), scale)
-    return Term(cast(text(format(value, "f")), to), to, value)
+    return Term(cast(text(format(exact, "f")), to), to, exact)
 
 
 def _cast(reader: Reader, node: exp.Expr) -> Term:

@@ -21,7 +21,7 @@ from cumulus_ops.validation.meaning.moments import (
 )
 from cumulus_ops.validation.meaning.numbers import EXPM1, LOG1P, NUMBERS, arithmetic, bits, positive_mod
 from cumulus_ops.validation.meaning.reader import VALUES, Reader, Rule, cast_to
-from cumulus_ops.validation.meaning.terms import Term, as_type, cast, fn, literal, refused, unified
+from cumulus_ops.validation.meaning.terms import Term, as_type, cast, fn, refused
 from cumulus_ops.validation.meaning.texts import JSONS, TEXTS, as_text, trimmed
 from cumulus_ops.validation.meaning.windows import WINDOWS
 from m3.datatypes import BOOL, INT, STRING, TIMESTAMP
@@ -38,11 +38,6 @@ Args = Sequence[exp.Expr]
 def _is_null(reader: Reader, args: Args, *, negated: bool = False) -> Term:
     tested = exp.Paren(this=exp.Is(this=reader.read(args[0]).node, expression=exp.Null()))
     return Term(exp.Not(this=tested) if negated else tested, BOOL)
-
-
-def _zero_if_null(reader: Reader, args: Args) -> Term:
-    nodes, to = unified("COALESCE", [reader.read(args[0]), literal(0)])
-    return Term(fn("coalesce", *nodes), to)
 
 
 def _shift(reader: Reader, unit: str, amount: exp.Expr, start: exp.Expr, sign: int = 1) -> Term:
@@ -75,7 +70,9 @@ NAMED: Mapping[tuple[str, int], Callable[[Reader, Args], Term]] = {
     ("btrim", 1): lambda reader, args: trimmed("", as_text(reader, args[0]).node, None),
     ("btrim", 2): lambda reader, args: trimmed("", as_text(reader, args[0]).node, as_text(reader, args[1]).node),
     ("mid", 3): _mid,
-    ("zeroifnull", 1): _zero_if_null,
+    ("zeroifnull", 1): lambda reader, args: LOGIC[exp.Coalesce](
+        reader, exp.Coalesce(this=args[0], expressions=[exp.Literal.number(0)])
+    ),
     ("dateadd", 2): lambda reader, args: _shift(reader, "DAY", args[1], args[0]),
     ("date_sub", 2): lambda reader, args: _shift(reader, "DAY", args[1], args[0], -1),
     ("dateadd", 3): lambda reader, args: _shift(reader, args[0].name, args[1], args[2]),

@@ -60,28 +60,6 @@ def _position(value: exp.Expr, part: exp.Expr, start: exp.Expr | None = None) ->
     return when(nowhere, exp.Literal.number(0), empty, exp.Literal.number(1), fn("locate", part, value, _int(start)))
 
 
-def _chr(code: exp.Expr) -> exp.Expr:
-    """Spark's CHR knows 256 characters."""
-    known = exp.Between(this=code.copy(), low=number(1), high=number(0x10FFFF))
-    made = fn("decode", fn("unhex", fn("lpad", fn("hex", code), exp.Literal.number(8), text("0"))), text("UTF-32"))
-    return when(
-        exp.Or(this=known, expression=exp.Is(this=code.copy(), expression=exp.Null())),
-        made,
-        cast(failing("CHR of no character"), STRING),
-    )
-
-
-def _padded(name: str) -> Build:
-    """LPAD and RPAD; a text longer than the longest is an error."""
-
-    def build(value: exp.Expr, count: exp.Expr, fill: exp.Expr | None = None) -> exp.Expr:
-        long = exp.GT(this=count.copy(), expression=number(LONGEST_TEXT))
-        padded = fn(name, value, _int(count), fill if fill is not None else text(" "))
-        return when(long, cast(failing(f"{name} beyond {LONGEST_TEXT} characters"), STRING), padded)
-
-    return build
-
-
 def _plain(name: str) -> Build:
     return lambda *args: fn(name, *args)
 
@@ -122,18 +100,14 @@ def _replace(reader: Reader, node: exp.Expr) -> Term:
     return Term(reader.exactly("replace", STRING, value.node, old.node, new.node), STRING)
 
 
-def _repeat(reader: Reader, node: exp.Expr) -> Term:
-    times = as_type(reader.read(node.args["times"]), INT)
-    return Term(reader.exactly("repeat", STRING, as_text(reader, node.this).node, times), STRING)
-
-
 def _pad(reader: Reader, node: exp.Expr) -> Term:
-    fill = node.args.get("fill_pattern")
-    build = _padded("lpad" if node.args.get("is_left") else "rpad")
-    given = [as_text(reader, fill).node] if fill is not None else []
-    return Term(
-        build(as_text(reader, node.this).node, as_type(reader.read(node.args["expression"]), INT), *given), STRING
-    )
+    """LPAD and RPAD; a text longer than the longest is an error."""
+    given, name = node.args.get("fill_pattern"), "lpad" if node.args.get("is_left") else "rpad"
+    fill = as_text(reader, given).node if given is not None else text(" ")
+    value, count = as_text(reader, node.this).node, as_type(reader.read(node.args["expression"]), INT)
+    long = exp.GT(this=count.copy(), expression=number(LONGEST_TEXT))
+    wrong = cast(failing(f"{name} beyond {LONGEST_TEXT} characters"), STRING)
+    return Term(when(long, wrong, fn(name, value, _int(count), fill)), STRING)
 
 
 def trimmed(side: str, value: exp.Expr, characters: exp.Expr | None) -> Term:
@@ -230,7 +204,12 @@ def _concat(reader: Reader, node: exp.Expr) -> Term:
 def _character(reader: Reader, node: exp.Expr) -> Term:
     if len(node.expressions) != 1:
         raise refused("CHR of several numbers")
-    return Term(_chr(as_type(reader.read(node.expressions[0]), INT)), STRING)
+    code = as_type(reader.read(node.expressions[0]), INT)
+    # Spark's own CHR knows 256 characters
+    made = fn("decode", fn("unhex", fn("lpad", fn("hex", code), exp.Literal.number(8), text("0"))), text("UTF-32"))
+    is_one = exp.Between(this=code.copy(), low=number(1), high=number(0x10FFFF))
+    known = exp.Or(this=is_one, expression=exp.Is(this=code.copy(), expression=exp.Null()))
+    return Term(when(known, made, cast(failing("CHR of no character"), STRING)), STRING)
 
 
 def _like(reader: Reader, node: exp.Expr) -> Term:
@@ -294,24 +273,41 @@ def _regexp(reader: Reader, node: exp.Expr) -> Term:
     flag = node.args.get("flag")
     if not isinstance(pattern.value, str) or (flag is not None and flag.name != "i"):
         raise refused("a computed regular expression, or one with flags")
-    known = _to_the_end(pattern.value)
+    # `$` is the end of the text, and not a place before a line's end as well
+    known = re.sub(r"(\\.|\[(?:\\.|[^\]])*\])|\$", lambda m: m[1] or r"\z", pattern.value)
     if flag is not None or isinstance(node, exp.RegexpILike):
         value = fn("lower", value)
         known = re.sub(r"(\\.)|.", lambda m: m[1] or m[0].lower(), known, flags=re.DOTALL)
     return Term(reader.exactly("regex", BOOL, value, text(known)), BOOL)
 
 
-def _to_the_end(pattern: str) -> str:
-    """``$`` is the end of the text."""
-    return re.sub(r"(\\.|\[(?:\\.|[^\]])*\])|\$", lambda m: m[1] or r"\z", pattern)
-
-
 TEXTS: Mapping[type[exp.Expr], Rule] = {
     **dict.fromkeys(CALLS, _call),
-    exp.Left: _ends, exp.Right: _ends, exp.Replace: _replace, exp.Repeat: _repeat, exp.Trim: _trim, exp.Pad: _pad, exp.Initcap: _initcap, exp.Substring: _substring, exp.DPipe: _concat,
-    exp.Concat: _concat, exp.ConcatWs: lambda reader, node: Term(fn("concat_ws", *(as_text(reader, e).node for e in node.expressions)), STRING), exp.Chr: _character, exp.Like: _like, exp.ILike: _like,
-    exp.Escape: _escape, exp.RegexpLike: _regexp, exp.RegexpILike: _regexp,
-}  # fmt: skip
+    exp.Left: _ends,
+    exp.Right: _ends,
+    exp.Replace: _replace,
+    exp.Repeat: lambda reader, node: Term(
+        reader.exactly(
+            "repeat", STRING, as_text(reader, node.this).node, as_type(reader.read(node.args["times"]), INT)
+        ),
+        STRING,
+    ),
+    exp.Trim: _trim,
+    exp.Pad: _pad,
+    exp.Initcap: _initcap,
+    exp.Substring: _substring,
+    exp.DPipe: _concat,
+    exp.Concat: _concat,
+    exp.ConcatWs: lambda reader, node: Term(
+        fn("concat_ws", *(as_text(reader, e).node for e in node.expressions)), STRING
+    ),
+    exp.Chr: _character,
+    exp.Like: _like,
+    exp.ILike: _like,
+    exp.Escape: _escape,
+    exp.RegexpLike: _regexp,
+    exp.RegexpILike: _regexp,
+}
 
 
 # Texts that hold JSON: a value at a constant path is the text that ``->>`` gives.
@@ -324,22 +320,17 @@ def _value(reader: Reader, node: exp.Expr) -> Term:
     """``a -> 'b' ->> 0``, JSON_EXTRACT_STRING, GET_JSON_OBJECT. What is no JSON is an error, in Spark NULL."""
     inner, steps = node, list[str | int]()
     while isinstance(inner, exp.JSONExtract | exp.JSONExtractScalar):
-        steps = [*_steps(inner.args["expression"]), *steps]
-        inner = inner.this.unnest()
+        path = inner.args["expression"]
+        if not isinstance(path, exp.JSONPath):
+            raise refused("a path in JSON that is not constant")
+        found = [part.this for part in path.expressions if not isinstance(part, exp.JSONPathRoot)]
+        if not all(isinstance(step, str | int) for step in found):
+            raise refused("a path in JSON with more than keys and places")
+        inner, steps = inner.this.unnest(), [*found, *steps]
     if isinstance(inner, exp.Cast) and inner.to.this.value in TYPES:
         inner = inner.this
     function = "try_json" if reader.dialect in ("spark", "databricks") else "json"
-    path = text(json.dumps(steps))
-    return Term(reader.exactly(function, STRING, as_text(reader, inner).node, path), STRING)
-
-
-def _steps(path: exp.Expr) -> list[str | int]:
-    if not isinstance(path, exp.JSONPath):
-        raise refused("a path in JSON that is not constant")
-    steps = [part.this for part in path.expressions if not isinstance(part, exp.JSONPathRoot)]
-    if not all(isinstance(step, str | int) for step in steps):
-        raise refused("a path in JSON with more than keys and places")
-    return steps
+    return Term(reader.exactly(function, STRING, as_text(reader, inner).node, text(json.dumps(steps))), STRING)
 
 
 JSONS: Mapping[type[exp.Expr], Rule] = {exp.JSONExtractScalar: _value}

@@ -44,9 +44,12 @@ def _window(reader: Reader, node: exp.Expr) -> Term:
     if not is_aggregate(inner):
         raise refused(f"{inner.sql()} OVER")
     spec = node.args.get("spec")
-    if isinstance(inner, exp.Count) and isinstance(inner.this, exp.Distinct) and len(inner.this.expressions) == 1:
-        return _count_distinct(reader, node, inner.this, spec)
     rows = spec is not None and str(spec.args.get("kind")).upper() == "ROWS"
+    if isinstance(inner, exp.Count) and isinstance(inner.this, exp.Distinct) and len(inner.this.expressions) == 1:
+        # Spark has no DISTINCT in windows, but sets of the values in a frame
+        collected = fn("collect_set", reader.read(inner.this.expressions[0]).node)
+        values = _over(reader, node, collected, spec, ties=inner.this if rows else None)
+        return Term(cast(exp.Anonymous(this="size", expressions=[values]), INT), INT)
     return aggregate(reader, inner, lambda x: _over(reader, node, x, spec, ties=inner if rows else None))
 
 
@@ -77,14 +80,6 @@ def _resolved(reader: Reader, node: exp.Expr) -> exp.Expr:
         copy.set(part, named.args[part])
     copy.set("alias", None)
     return copy
-
-
-def _count_distinct(reader: Reader, node: exp.Expr, distinct: exp.Expr, spec: exp.Expr | None) -> Term:
-    """Spark has no DISTINCT in windows, but sets of the values in a frame."""
-    rows = spec is not None and str(spec.args.get("kind")).upper() == "ROWS"
-    collected = fn("collect_set", reader.read(distinct.expressions[0]).node)
-    values = _over(reader, node, collected, spec, ties=distinct if rows else None)
-    return Term(cast(exp.Anonymous(this="size", expressions=[values]), INT), INT)
 
 
 def _called(name: str, args: list[exp.Expr], skips: bool) -> exp.Expr:
@@ -154,14 +149,8 @@ def _over(
         this=function,
         partition_by=partition,
         order=exp.Order(expressions=order) if order else None,
-        spec=_without_exclude(spec) if spec is not None else None,
+        spec=exp.WindowSpec(**{**spec.copy().args, "exclude": None}) if spec is not None else None,
     )
-
-
-def _without_exclude(spec: exp.Expr) -> exp.Expr:
-    copy = spec.copy()
-    copy.set("exclude", None)
-    return copy
 
 
 def ordered(node: exp.Expr, like: exp.Expr | None) -> exp.Expr:
