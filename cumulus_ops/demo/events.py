@@ -111,17 +111,17 @@ def make_lives(tables: Mapping[str, Callable[[], pa.Table]], schedule: Schedule,
     """
     lives: dict[str, Life] = {}
     for place, name in enumerate(("region", "nation", "customer", "supplier", "part", "partsupp")):
-        lives[name] = _slow_life(len(tables[name]()), schedule, np.random.default_rng([seed, place]), name)
+        lives[name] = _make_slow_life(len(tables[name]()), schedule, np.random.default_rng([seed, place]), name)
     orders, lineitem = tables["orders"](), tables["lineitem"]()
-    lives["orders"] = _order_life(orders["o_orderdate"], schedule, np.random.default_rng([seed, 6]))
+    lives["orders"] = _make_order_life(orders["o_orderdate"], schedule, np.random.default_rng([seed, 6]))
     keys = orders["o_orderkey"].to_numpy()
     order = np.argsort(keys, kind="stable")
     parent = np.asarray(order[np.searchsorted(keys, lineitem["l_orderkey"].to_numpy(), sorter=order)])
-    lives["lineitem"] = _item_life(lives["orders"], parent, schedule, np.random.default_rng([seed, 7]))
+    lives["lineitem"] = _make_item_life(lives["orders"], parent, schedule, np.random.default_rng([seed, 7]))
     return lives
 
 
-def _slow_life(rows: int, schedule: Schedule, random: Random, name: str) -> Life:
+def _make_slow_life(rows: int, schedule: Schedule, random: Random, name: str) -> Life:
     """Tables that are loaded in period 0, with latecomers and a few updates; region and nation never change."""
     coordinator = random.integers(0, schedule.coordinators, rows)
     never = np.full(rows, -1)
@@ -130,10 +130,10 @@ def _slow_life(rows: int, schedule: Schedule, random: Random, name: str) -> Life
     late = random.random(rows) < schedule.late
     insert = schedule.clip(np.where(late, random.integers(1, schedule.end + 1, rows), 0), coordinator)
     updated = random.random(rows) < schedule.updated / 5
-    return Life(coordinator, insert, _later(insert, updated, coordinator, schedule, random), never)
+    return Life(coordinator, insert, _draw_later(insert, updated, coordinator, schedule, random), never)
 
 
-def _order_life(dates: pa.ChunkedArray, schedule: Schedule, random: Random) -> Life:
+def _make_order_life(dates: pa.ChunkedArray, schedule: Schedule, random: Random) -> Life:
     days = dates.cast(pa.int32()).to_numpy()
     rows = len(days)
     coordinator = random.integers(0, schedule.coordinators, rows)
@@ -141,24 +141,24 @@ def _order_life(dates: pa.ChunkedArray, schedule: Schedule, random: Random) -> L
     by_date = (days - first) * schedule.end // span
     insert = np.where(random.random(rows) < schedule.initial, 0, by_date + random.integers(-1, 2, rows))
     insert = schedule.clip(insert, coordinator)
-    update = _later(insert, random.random(rows) < schedule.updated, coordinator, schedule, random)
+    update = _draw_later(insert, random.random(rows) < schedule.updated, coordinator, schedule, random)
     deleted = random.random(rows) < schedule.deleted
-    delete = _later(np.maximum(insert, update), deleted, coordinator, schedule, random)
+    delete = _draw_later(np.maximum(insert, update), deleted, coordinator, schedule, random)
     return Life(coordinator, insert, update, delete)
 
 
-def _item_life(orders: Life, parent: np.ndarray, schedule: Schedule, random: Random) -> Life:
+def _make_item_life(orders: Life, parent: np.ndarray, schedule: Schedule, random: Random) -> Life:
     """Lineitems come up to two periods before or after their order, from any coordinator, and go when it goes."""
     rows = len(parent)
     coordinator = random.integers(0, schedule.coordinators, rows)
     insert = schedule.clip(orders.insert[parent] + random.integers(-2, 3, rows), coordinator)
-    update = _later(insert, random.random(rows) < schedule.updated / 2, coordinator, schedule, random)
+    update = _draw_later(insert, random.random(rows) < schedule.updated / 2, coordinator, schedule, random)
     with_order = orders.delete[parent]
     delete = np.maximum(with_order + random.integers(-1, 2, rows), np.maximum(insert, update))
     return Life(coordinator, insert, update, np.where(with_order < 0, -1, schedule.clip(delete, coordinator)))
 
 
-def _later(
+def _draw_later(
     after: np.ndarray, chosen: np.ndarray, coordinator: np.ndarray, schedule: Schedule, random: Random
 ) -> np.ndarray:
     """For the chosen rows a period from ``after`` on (inclusive), -1 for the others."""
@@ -174,7 +174,7 @@ def changed_rows(name: str, rows: pa.Table, seed: int) -> pa.Table:
     return rows
 
 
-def _scaled(low: float, high: float) -> Callable[[pa.ChunkedArray, Random], pa.Array]:
+def _scale(low: float, high: float) -> Callable[[pa.ChunkedArray, Random], pa.Array]:
     """Multiplies exact decimals by a random percentage, in whole units."""
 
     def change(column: pa.ChunkedArray, random: Random) -> pa.Array:
@@ -184,7 +184,7 @@ def _scaled(low: float, high: float) -> Callable[[pa.ChunkedArray, Random], pa.A
     return change
 
 
-def _drawn(low: int, high: int) -> Callable[[pa.ChunkedArray, Random], pa.Array]:
+def _draw(low: int, high: int) -> Callable[[pa.ChunkedArray, Random], pa.Array]:
     """Whole numbers, or units of a decimal, from ``low`` to ``high`` (inclusive)."""
 
     def change(column: pa.ChunkedArray, random: Random) -> pa.Array:
@@ -194,7 +194,7 @@ def _drawn(low: int, high: int) -> Callable[[pa.ChunkedArray, Random], pa.Array]
     return change
 
 
-def _chosen(*texts: str) -> Callable[[pa.ChunkedArray, Random], pa.Array]:
+def _choose(*texts: str) -> Callable[[pa.ChunkedArray, Random], pa.Array]:
     return lambda column, random: pa.array(texts).take(pa.array(random.integers(0, len(texts), len(column))))
 
 
@@ -213,19 +213,19 @@ def _from_units(units: np.ndarray, type_: pa.DataType) -> pa.Array:
 #: Table -> column -> how an update changes it.
 CHANGES: Mapping[str, Mapping[str, Callable[[pa.ChunkedArray, Random], pa.Array]]] = {
     "customer": {
-        "c_acctbal": _scaled(0.5, 1.5),
-        "c_nationkey": _drawn(0, 24),
-        "c_mktsegment": _chosen("AUTOMOBILE", "BUILDING", "FURNITURE", "HOUSEHOLD", "MACHINERY"),
+        "c_acctbal": _scale(0.5, 1.5),
+        "c_nationkey": _draw(0, 24),
+        "c_mktsegment": _choose("AUTOMOBILE", "BUILDING", "FURNITURE", "HOUSEHOLD", "MACHINERY"),
     },
-    "supplier": {"s_acctbal": _scaled(0.5, 1.5), "s_nationkey": _drawn(0, 24)},
-    "part": {"p_retailprice": _scaled(0.9, 1.1)},
-    "partsupp": {"ps_availqty": _drawn(1, 9999), "ps_supplycost": _scaled(0.9, 1.1)},
+    "supplier": {"s_acctbal": _scale(0.5, 1.5), "s_nationkey": _draw(0, 24)},
+    "part": {"p_retailprice": _scale(0.9, 1.1)},
+    "partsupp": {"ps_availqty": _draw(1, 9999), "ps_supplycost": _scale(0.9, 1.1)},
     "orders": {
-        "o_totalprice": _scaled(0.8, 1.2),
-        "o_shippriority": _drawn(1, 3),
-        "o_orderpriority": _chosen("1-URGENT", "2-HIGH", "3-MEDIUM", "4-NOT SPECIFIED", "5-LOW"),
+        "o_totalprice": _scale(0.8, 1.2),
+        "o_shippriority": _draw(1, 3),
+        "o_orderpriority": _choose("1-URGENT", "2-HIGH", "3-MEDIUM", "4-NOT SPECIFIED", "5-LOW"),
     },
-    "lineitem": {"l_quantity": _drawn(1_00, 50_00), "l_extendedprice": _scaled(0.8, 1.2), "l_discount": _drawn(0, 10)},
+    "lineitem": {"l_quantity": _draw(1_00, 50_00), "l_extendedprice": _scale(0.8, 1.2), "l_discount": _draw(0, 10)},
 }
 
 
@@ -262,29 +262,29 @@ def make_events(tables: Path, out: Path, *, epochs: int = 4, coordinators: int =
     for left in out.glob("*/.p*.tmp"):
         shutil.rmtree(left)
     out.mkdir(parents=True, exist_ok=True)
-    lives = make_lives({t: lambda t=t: _life_columns(tables, t) for t in TABLES}, schedule, seed)  # type: ignore[misc]
-    for coordinator, period in _places(schedule):
-        _temporary(out, coordinator, period).mkdir(parents=True)
+    lives = make_lives({t: lambda t=t: _read_life_columns(tables, t) for t in TABLES}, schedule, seed)  # type: ignore[misc]
+    for coordinator, period in _list_drops(schedule):
+        _temporary_folder(out, coordinator, period).mkdir(parents=True)
     for table in TABLES:
         _write_table(read_table(tables, table), table, lives[table], schedule, out, seed)
-    for coordinator, period in sorted(_places(schedule), key=lambda place: place[1]):
-        _temporary(out, coordinator, period).rename(out / str(coordinator) / drop_name(period))
+    for coordinator, period in sorted(_list_drops(schedule), key=lambda place: place[1]):
+        _temporary_folder(out, coordinator, period).rename(out / str(coordinator) / drop_name(period))
     marker.write_text(json.dumps(settings))
     return out
 
 
-def _places(schedule: Schedule) -> Iterator[tuple[int, int]]:
+def _list_drops(schedule: Schedule) -> Iterator[tuple[int, int]]:
     """(coordinator, period) of every drop."""
     for coordinator in range(schedule.coordinators):
         for period in range(int(last_period(coordinator, schedule.epochs, schedule.coordinators)) + 1):
             yield coordinator, period
 
 
-def _temporary(out: Path, coordinator: int, period: int) -> Path:
+def _temporary_folder(out: Path, coordinator: int, period: int) -> Path:
     return out / str(coordinator) / f".{drop_name(period)}.tmp"
 
 
-def _life_columns(tables: Path, table: str) -> pa.Table:
+def _read_life_columns(tables: Path, table: str) -> pa.Table:
     columns = {"orders": ["o_orderkey", "o_orderdate"], "lineitem": ["l_orderkey"]}
     path = tables / f"{table}.parquet"
     return pq.read_table(path, columns=columns.get(table, pq.read_schema(path).names[:1]))
@@ -306,18 +306,20 @@ def _write_table(rows: pa.Table, table: str, life: Life, schedule: Schedule, out
     if table in CHANGES:
         rows = pa.concat_tables([rows, changed_rows(table, rows.take(pa.array(updated)), seed)])
     rows = rows.combine_chunks()
-    events = _events(life, updated)
-    for coordinator, period in _places(schedule):
+    events = _make_events(life, updated)
+    for coordinator, period in _list_drops(schedule):
         first, last = np.searchsorted(events.drop, [(coordinator << 20) + period, (coordinator << 20) + period + 1])
         if first < last:
             part = slice(int(first), int(last))
             content = rows.take(pa.array(events.source[part]))
             content = content.append_column("op", pa.array(["I", "D"]).take(pa.array(events.op[part])))
             content = content.append_column("event", pa.array(events.event[part]))
-            pq.write_table(content, _temporary(out, coordinator, period) / f"{table}.parquet", compression="zstd")
+            pq.write_table(
+                content, _temporary_folder(out, coordinator, period) / f"{table}.parquet", compression="zstd"
+            )
 
 
-def _events(life: Life, updated: np.ndarray) -> _Events:
+def _make_events(life: Life, updated: np.ndarray) -> _Events:
     """All events of a table; the content of an updated row stands behind the table's own rows."""
     rows = len(life.coordinator)
     index = np.arange(rows)

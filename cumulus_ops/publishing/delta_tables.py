@@ -94,11 +94,11 @@ class Mark:
 def ours(metadata: Mapping[str, str], owner: Identity, mark: Mark | None = None) -> CommitProperties:
     """How a commit of ours says so. It is exactly the next version, or fails: what was looked at before is what it changes."""
     said = {**metadata, INSTALLATION: owner.installation, GENERATION: str(owner.generation)}
-    transactions = None if mark is None else [Transaction(_application(owner.installation), mark.value)]
+    transactions = None if mark is None else [Transaction(_name_application(owner.installation), mark.value)]
     return CommitProperties(custom_metadata=said, max_commit_retries=0, app_transactions=transactions)
 
 
-def _application(installation: str) -> str:
+def _name_application(installation: str) -> str:
     return f"cumulus/{installation}"
 
 
@@ -133,7 +133,7 @@ def find_mark(table: DeltaTable, path: Path, owner: Identity, *, is_adopted: boo
     Raises:
         SetupProblem: it is another's, or of a later generation.
     """
-    value = table.transaction_version(_application(owner.installation))
+    value = table.transaction_version(_name_application(owner.installation))
     if value is None:
         if is_adopted:
             return None
@@ -153,7 +153,7 @@ def published_generation(path: Path, installation: str) -> int | None:
     """The newest generation of an installation that has written a table; None if it has not, or that cannot be told."""
     try:
         table = open_table(path)
-        value = None if table is None else table.transaction_version(_application(installation))
+        value = None if table is None else table.transaction_version(_name_application(installation))
     except (DeltaError, IntegrityProblem, OSError):
         return None
     return None if value is None else Mark.of(value).generation
@@ -241,7 +241,7 @@ def publish_view(
         IntegrityProblem: the folder holds no readable Delta table.
         SetupProblem: the table is another's, or of a later generation, or has what the catalog does not know of.
     """
-    written = _written(table, path, owner, epoch, program, without, snapshot, adopted, known)
+    written = _write_epoch(table, path, owner, epoch, program, without, snapshot, adopted, known)
     _clear_notice(path, epoch, program, owner)
     return written
 
@@ -268,7 +268,7 @@ def publish_error(
     """
 
     def notice(table: DeltaTable, upto: int) -> dict[str, str] | None:
-        mark = _owned(table, path, owner, adopted)
+        mark = _find_owned_mark(table, path, owner, adopted)
         is_before = mark is not None and mark.generation < owner.generation
         shown = mark.number if mark is not None else max(published_versions(path), default=-1)
         shown_text = f"{shown} of generation {mark.generation}" if mark is not None and is_before else str(shown)
@@ -312,7 +312,7 @@ def _set_notice(
                 raise conflict(path, problem) from problem
 
 
-def _written(
+def _write_epoch(
     rows: pa.Table,
     path: Path,
     owner: Identity,
@@ -327,7 +327,7 @@ def _written(
     said = {EPOCH: str(epoch), PROGRAM: program, SNAPSHOT: snapshot} | ({WITHOUT: without} if without else {})
     for attempt in range(ATTEMPTS):
         table = open_table(path)
-        mark = None if table is None else _owned(table, path, owner, adopted)
+        mark = None if table is None else _find_owned_mark(table, path, owner, adopted)
         if table is not None and mark is not None and mark.generation == owner.generation and mark.number >= epoch:
             # the table has the epoch, or a later one: some version of it holds the epoch
             commits = [
@@ -349,7 +349,7 @@ def _written(
     raise AssertionError("unreachable")
 
 
-def _owned(table: DeltaTable, path: Path, owner: Identity, adopted: int | None) -> Mark | None:
+def _find_owned_mark(table: DeltaTable, path: Path, owner: Identity, adopted: int | None) -> Mark | None:
     """Our newest transaction in a table; None in one from before there were any."""
     is_known = adopted is not None and adopted in published_versions(path).values()
     return find_mark(table, path, owner, is_adopted=is_known)
@@ -394,7 +394,7 @@ def first_rows(path: Path, version: int, limit: int) -> pa.Table:
     Raises:
         IntegrityProblem: the folder holds no such version that can be read.
     """
-    with _reading(path):
+    with _telling_damage(path):
         return DeltaTable(str(path), version=version).to_pyarrow_dataset().head(limit)
 
 
@@ -404,12 +404,12 @@ def count_rows(path: Path, version: int) -> int:
     Raises:
         IntegrityProblem: the folder holds no such version that can be read.
     """
-    with _reading(path):
+    with _telling_damage(path):
         return int(DeltaTable(str(path), version=version).to_pyarrow_dataset().count_rows())
 
 
 @contextmanager
-def _reading(path: Path) -> Iterator[None]:
+def _telling_damage(path: Path) -> Iterator[None]:
     try:
         yield
     except (DeltaError, OSError, pa.ArrowException) as problem:
@@ -427,7 +427,7 @@ def read_version(path: Path, version: int) -> list[pa.Table]:
         IntegrityProblem: the folder holds no such version that can be read.
     """
     try:
-        table = _as_kept(path, DeltaTable(str(path), version=version))
+        table = _open_kept(path, DeltaTable(str(path), version=version))
         # by their names, for an address may be written in more than one way; all files of a table without partitions are in its folder
         files = [path / PurePosixPath(uri).name for uri in table.file_uris()]
         found = [pq.ParquetFile(file).read() for file in files]
@@ -436,7 +436,7 @@ def read_version(path: Path, version: int) -> list[pa.Table]:
         raise unreadable(path, f"version {version}: {problem}") from problem
 
 
-def _as_kept(path: Path, table: DeltaTable) -> DeltaTable:
+def _open_kept(path: Path, table: DeltaTable) -> DeltaTable:
     """A version, or, if somebody's OPTIMIZE has put its files together and a VACUUM has deleted them, the latest one after it with the same rows."""
     if all((path / PurePosixPath(uri).name).exists() for uri in table.file_uris()):
         return table

@@ -136,7 +136,7 @@ def append_final(
         Conflict: others have written to it since it was opened.
     """
     before = -1 if known is None else known[1]
-    found = _appended(opened, since, before)
+    found = _find_appended(opened, since, before)
     if found is None:
         return None
     missing = [n for n in wanted if n not in found]
@@ -195,7 +195,7 @@ def rewrite_final(
     return Appended(dict.fromkeys(wanted, version), table_id, mark)
 
 
-def _appended(opened: FinalTable, since: int, before: int) -> dict[int, int] | None:
+def _find_appended(opened: FinalTable, since: int, before: int) -> dict[int, int] | None:
     """value -> the version that has appended its rows, of the appends that the catalog does not know of; None if the log has not all of them."""
     table, mark = opened.table, opened.mark
     if table is None or (mark is not None and mark.value == before):

@@ -203,7 +203,7 @@ def read_answer(rt: Runtime, view: str, as_of: int | None = None, tentative: boo
     declared = rt.program.view(view)
     if tentative:
         rows = read_view(rt, view, tentative=True)
-        return Answer(view, rows, _same(TENTATIVE, len(rows)), is_tentative=True)
+        return Answer(view, rows, _repeat_label(TENTATIVE, len(rows)), is_tentative=True)
     final = final_from(rt, declared) if as_of is None else None
     if final == AT_ONCE:
         with rt.catalog.leases.step():
@@ -211,17 +211,17 @@ def read_answer(rt: Runtime, view: str, as_of: int | None = None, tentative: boo
             # in this order: no run that is visible at the commit joins what lies on both sides of a horizon that is read later
             rows = all_rows(rt, declared, Moment(commit, horizon=rt.catalog.finals.horizon()))
         rows = in_order(declared, rows).select([c.name for c in declared.visible])
-        return Answer(view, rows, _same(NOW, len(rows)))
+        return Answer(view, rows, _repeat_label(NOW, len(rows)))
     sealed = sealed_view(rt, declared) if final == SEALED else None
     if sealed is not None:
         return _read_sealed(rt, sealed)
     with rt.catalog.leases.step():
         epoch = snapshot_epoch(rt, as_of)
         rows = read_view(rt, view, as_of=epoch)
-    return Answer(view, rows, _same(f"epoch {epoch}", len(rows)), epoch)
+    return Answer(view, rows, _repeat_label(f"epoch {epoch}", len(rows)), epoch)
 
 
-def _same(label: str, rows: int) -> pa.Array:
+def _repeat_label(label: str, rows: int) -> pa.Array:
     return pa.DictionaryArray.from_arrays(pa.array(np.zeros(rows, np.int32)), pa.array([label]))
 
 
@@ -242,9 +242,9 @@ def _read_sealed(rt: Runtime, sealed: SealedView) -> Answer:
         if epoch >= 0 or not finals:
             try:
                 rows = all_rows(rt, view, Moment(commit, epoch_end(epoch)))
-                places = _places(sealed, rows, finals)
+                places = _place_rows(sealed, rows, finals)
                 stays = ~np.isin(places, fresh)
-                parts.append(_labelled(rows.filter(pa.array(stays)), places[stays], finals, sealed, f"epoch {epoch}"))
+                parts.append(_label_rows(rows.filter(pa.array(stays)), places[stays], finals, sealed, f"epoch {epoch}"))
             except ViewInError as problem:
                 if not finals:
                     raise
@@ -255,7 +255,7 @@ def _read_sealed(rt: Runtime, sealed: SealedView) -> Answer:
             rows = all_rows(
                 rt, view, Moment(commit), kept, checked=False
             )  # none of their events fails, whatever others do
-            parts.append(_labelled(rows, _places(sealed, rows, chosen), chosen, sealed, ""))
+            parts.append(_label_rows(rows, _place_rows(sealed, rows, chosen), chosen, sealed, ""))
         if epoch >= 0:
             require_retained(rt, epoch)
     rows = in_order(view, pa.concat_tables([part.unify_dictionaries() for part in parts]).unify_dictionaries())
@@ -264,13 +264,13 @@ def _read_sealed(rt: Runtime, sealed: SealedView) -> Answer:
     return Answer(view.name, visible, by, None if epoch < 0 else epoch, len(finals), error=error)
 
 
-def _places(sealed: SealedView, rows: pa.Table, finals: Sequence[FinalPartition]) -> np.ndarray:
+def _place_rows(sealed: SealedView, rows: pa.Table, finals: Sequence[FinalPartition]) -> np.ndarray:
     if not finals:
         return np.full(len(rows), -1)
     return sealed.partitions([f.value for f in finals]).place(sealed.columns_of(rows))
 
 
-def _labelled(
+def _label_rows(
     rows: pa.Table, places: np.ndarray, finals: Sequence[FinalPartition], sealed: SealedView, otherwise: str
 ) -> pa.Table:
     """The rows with the column ``#by``: only the labels that occur are made."""

@@ -79,18 +79,18 @@ class Partitions:
         theirs = np.zeros(len(columns[0]), np.int64)
         for values, column in zip(self.columns, columns, strict=True):
             distinct = values.unique()
-            codes = _codes(values, distinct) + mine * len(distinct)
-            found = _codes(column, distinct)
+            codes = _encode(values, distinct) + mine * len(distinct)
+            found = _encode(column, distinct)
             there = np.where((found < 0) | (theirs < 0), -1, found + theirs * len(distinct))
             known, mine = np.unique(codes, return_inverse=True)
-            theirs = _position(there, known)
+            theirs = _find_position(there, known)
         order = np.argsort(mine)
         places = np.concatenate([order, [-1]])
-        found_at: np.ndarray = places[_position(theirs, mine[order])]
+        found_at: np.ndarray = places[_find_position(theirs, mine[order])]
         return found_at
 
 
-def _codes(column: pa.Array | pa.ChunkedArray, distinct: pa.Array) -> np.ndarray:
+def _encode(column: pa.Array | pa.ChunkedArray, distinct: pa.Array) -> np.ndarray:
     """The place of each value among some; -1 for others."""
     if isinstance(column, pa.ChunkedArray):
         column = column.combine_chunks()
@@ -100,7 +100,7 @@ def _codes(column: pa.Array | pa.ChunkedArray, distinct: pa.Array) -> np.ndarray
     return places
 
 
-def _position(values: np.ndarray, known: np.ndarray) -> np.ndarray:
+def _find_position(values: np.ndarray, known: np.ndarray) -> np.ndarray:
     """The position of each value among some ascending ones; -1 for others."""
     if not len(known):
         return np.full(len(values), -1, np.int64)
@@ -187,9 +187,9 @@ def sum_maps(rt: Runtime, names: Sequence[str], moment: Moment, kept: Kept | Non
     schema = pa.schema([*fields, *(pa.field(name, pa.int64()) for name in names)])
     digits = (digits_of(name, run.values) for run in opened for name in names if name in run.values)
     if mine is not None and opened and _is_sorted_for(path, mine) and all(len(columns) <= 1 for columns in digits):
-        tables = [_found(opened, path, mine, names, keys, moment)]
+        tables = [_look_up_entries(opened, path, mine, names, keys, moment)]
     else:
-        tables = [_run_entries(run, keys, names, moment, mine) for run in opened]
+        tables = [_read_run(run, keys, names, moment, mine) for run in opened]
     stacked = stack(tables) if tables else schema.empty_table()
     if len(places) == len(keys):
         return sum_exactly(stacked, keys, list(names))
@@ -198,7 +198,7 @@ def sum_maps(rt: Runtime, names: Sequence[str], moment: Moment, kept: Kept | Non
     return summed.select([*chosen, *names]).rename_columns([*keys[: len(chosen)], *names])
 
 
-def _run_entries(run: RunData, keys: list[str], names: Sequence[str], moment: Moment, kept: Kept | None) -> pa.Table:
+def _read_run(run: RunData, keys: list[str], names: Sequence[str], moment: Moment, kept: Kept | None) -> pa.Table:
     table = run.table(keys, names)
     if moment.version is not None and run.newest > moment.version:
         table = table.filter(pc.less_equal(table[VERSION], moment.version))
@@ -217,7 +217,7 @@ def _is_sorted_for(path: AccessPath, kept: Kept) -> bool:
     return known and bool(first) and set(first) == set(kept.keys)
 
 
-def _found(
+def _look_up_entries(
     runs: Sequence[RunData], path: AccessPath, kept: Kept, names: Sequence[str], keys: list[str], moment: Moment
 ) -> pa.Table:
     """The entries of the partitions, looked up: a cost of their size, and not of the map's."""
@@ -283,13 +283,13 @@ def all_rows(rt: Runtime, view: View, moment: Moment, kept: Kept | None = None, 
     problem = failed_check_of(rt, view, moment) if checked else None
     if problem is not None:
         raise problem
-    return _evaluated(view, _entries(rt, view, moment, kept)).combine_chunks()
+    return _evaluate_columns(view, _read_entries(rt, view, moment, kept)).combine_chunks()
 
 
 def entries_to_read(rt: Runtime, view: str) -> int:
     """How many stored entries :func:`read_view` goes through, at the most, for all rows are made before the first is given."""
     declared = rt.program.view(view)
-    groups = {rt.plan.group_of[name] for name in _maps(declared)}
+    groups = {rt.plan.group_of[name] for name in _maps_of(declared)}
     paths = {(group, rt.plan.paths[group][0].label) for group in groups}
     return sum(
         r.rows for r in rt.catalog.commits.runs(rt.catalog.commits.last_commit()) if (r.map, r.access_path) in paths
@@ -333,7 +333,7 @@ def failed_check_of(
             continue
         columns = rt.program.map_by_name[check.map].keys
         # with the least of the entries, so that everybody sees the same
-        entries = entries.take(_ascending(entries)) if columns else entries
+        entries = entries.take(_sort_ascending(entries)) if columns else entries
         example = [to_logical(entries[c.name].combine_chunks()[:1], c.type)[0].as_py() for c in columns]
         rows = sum(entries[VALUE].cast(pa.decimal128(38, 0)).to_pylist())
         problem = failed_check(rt.program, view, check, example, int(rows))
@@ -354,9 +354,9 @@ def read_groups(rt: Runtime, view: str, as_of: int) -> pa.Table:
         return schema.empty_table()
     with rt.catalog.leases.step():
         moment = Moment(rt.catalog.commits.last_commit(), epoch_end(snapshot_epoch(rt, as_of)))
-        totals, names = _totals(rt, declared, moment, None)
+        totals, names = _sum_totals(rt, declared, moment, None)
         require_retained(rt, as_of)
-    totals = _nonzero(totals, names)
+    totals = _drop_zeros(totals, names)
     logical = [to_logical(totals[f"#{i}"].combine_chunks(), k.type) for i, k in enumerate(declared.keys)]
     texts = [pc.fill_null(column.cast(pa.string()), "NULL") for column in logical]
     group = pc.binary_join_element_wise(*texts, ", ") if texts else pa.array([""] * len(totals), pa.string())
@@ -394,20 +394,20 @@ def require_retained(rt: Runtime, epoch: int) -> None:
         raise InputProblem(f"epoch {epoch} is no longer retained", kind="not-retained", hint=hint)
 
 
-def _entries(rt: Runtime, view: View, moment: Moment, kept: Kept | None) -> pa.Table:
+def _read_entries(rt: Runtime, view: View, moment: Moment, kept: Kept | None) -> pa.Table:
     """The rows of the view: its keys, and the entry of each of its maps; a row of a bag stands once for each copy."""
-    total, names = _totals(rt, view, moment, kept)
+    total, names = _sum_totals(rt, view, moment, kept)
     if view.exists and view.repeated:
         copies = np.maximum(to_numpy(total[view.exists].combine_chunks()), 0)
         return total.take(pa.array(np.repeat(np.arange(len(total)), copies)))
     if view.exists and not view.keys:
         return total if len(total) else pa.table({n: pa.array([0], pa.int64()) for n in names})
-    return total.filter(pc.greater(total[view.exists], 0)) if view.exists else _nonzero(total, names)
+    return total.filter(pc.greater(total[view.exists], 0)) if view.exists else _drop_zeros(total, names)
 
 
-def _totals(rt: Runtime, view: View, moment: Moment, kept: Kept | None) -> tuple[pa.Table, list[str]]:
+def _sum_totals(rt: Runtime, view: View, moment: Moment, kept: Kept | None) -> tuple[pa.Table, list[str]]:
     """One row per key with the entry of every map of the view: maps are stacked with zeros for each other and summed."""
-    names = _maps(view)
+    names = _maps_of(view)
     together: dict[str, list[str]] = {}
     for name in names:
         together.setdefault(rt.plan.group_of[name], []).append(name)
@@ -424,15 +424,15 @@ def _totals(rt: Runtime, view: View, moment: Moment, kept: Kept | None) -> tuple
     return sum_exactly(stack(stacked), [f"#{i}" for i in range(len(view.keys))], names), names
 
 
-def _maps(view: View) -> list[str]:
+def _maps_of(view: View) -> list[str]:
     return sorted({v.map for v in view.values} | ({view.exists} if view.exists else set()))
 
 
-def _nonzero(total: pa.Table, names: list[str]) -> pa.Table:
+def _drop_zeros(total: pa.Table, names: list[str]) -> pa.Table:
     return total.filter(reduce(pc.or_, [pc.not_equal(total[name], 0) for name in names]))
 
 
-def _evaluated(view: View, entries: pa.Table) -> pa.Table:
+def _evaluate_columns(view: View, entries: pa.Table) -> pa.Table:
     columns = {k.name: entries[f"#{i}"].combine_chunks() for i, k in enumerate(view.keys)}
     columns |= {v.name: entries[v.map].combine_chunks() for v in view.values}
     frame = Frame(columns, len(entries), totals=frozenset(v.name for v in view.values))
@@ -440,7 +440,7 @@ def _evaluated(view: View, entries: pa.Table) -> pa.Table:
         try:
             kept = select((view.having,), frame)
         except InputProblem:
-            raise _unreadable(view, IN_CONDITION, view.having, frame) from None
+            raise _describe_failure(view, IN_CONDITION, view.having, frame) from None
         assert kept is not None
         frame = frame.take(kept) if columns else frame
     schema = pa.schema([pa.field(c.name, logical_type(c.expression.type)) for c in view.columns])
@@ -449,16 +449,16 @@ def _evaluated(view: View, entries: pa.Table) -> pa.Table:
         try:
             made.append(evaluate_logical(column.expression, frame))
         except InputProblem:
-            raise _unreadable(view, in_column(column), column.expression, frame) from None
+            raise _describe_failure(view, in_column(column), column.expression, frame) from None
     return pa.Table.from_arrays(made, schema=schema)
 
 
-def _unreadable(view: View, what: str, expression: Scalar, frame: Frame) -> ViewInError:
+def _describe_failure(view: View, what: str, expression: Scalar, frame: Frame) -> ViewInError:
     """What an expression fails for: how many rows, and the least of them."""
     failing = frame.take(np.flatnonzero(to_numpy(evaluate(call("fails", expression), frame))))
     keys = [failing.columns[k.name] for k in view.keys]
     numbered = pa.table([*keys, np.arange(failing.rows)], [*(f"#{i}" for i in range(len(keys))), "row"])
-    least = failing.take(_ascending(numbered)[:1])
+    least = failing.take(_sort_ascending(numbered)[:1])
     row = {k.name: to_logical(least.columns[k.name], k.type)[0].as_py() for k in view.keys}
     for variable in vars_of(expression).values():
         if variable.name in frame.totals:
@@ -467,12 +467,12 @@ def _unreadable(view: View, what: str, expression: Scalar, frame: Frame) -> View
     return ViewInError(error.message, kind=error.kind, place=str(error.span), hint=error.hint)
 
 
-def _ascending(table: pa.Table) -> np.ndarray:
+def _sort_ascending(table: pa.Table) -> np.ndarray:
     """The places of the rows in the order of all columns; NULL is the least."""
-    return _places(table, [(name, False) for name in table.column_names])
+    return _sort_places(table, [(name, False) for name in table.column_names])
 
 
-def _places(table: pa.Table, order: Sequence[tuple[str, bool]]) -> np.ndarray:
+def _sort_places(table: pa.Table, order: Sequence[tuple[str, bool]]) -> np.ndarray:
     """The places of the rows in the order of some columns, each (name, descending); NULL is the least, NaN the greatest number."""
     for index, (name, column) in enumerate(zip(table.column_names, table.columns, strict=True)):
         if pa.types.is_floating(column.type):  # Arrow sorts NaN to NULL's end, ascending and descending
@@ -490,5 +490,5 @@ def in_order(view: View, table: pa.Table) -> pa.Table:
     ):  # which rows are first is to be decided without an ORDER BY, too
         chosen = {index for index, _ in view.order}
         ties = [(i, False) for i in range(len(view.columns)) if i not in chosen]
-        table = table.take(_places(table, [(table.column_names[i], down) for i, down in [*view.order, *ties]]))
+        table = table.take(_sort_places(table, [(table.column_names[i], down) for i, down in [*view.order, *ties]]))
     return table.slice(view.offset, view.limit)

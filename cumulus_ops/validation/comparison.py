@@ -19,7 +19,15 @@ import pyarrow.compute as pc
 
 from m3.errors import LONGEST_VALUE, shortened
 
-__all__ = ["SAMPLE_GROUPS", "Comparison", "Shown", "compare", "compare_shown", "difference_lines", "observed"]
+__all__ = [
+    "SAMPLE_GROUPS",
+    "Comparison",
+    "Shown",
+    "compare",
+    "compare_shown",
+    "describe_comparison",
+    "difference_lines",
+]
 
 
 SAMPLE_GROUPS = 20
@@ -78,8 +86,8 @@ def compare(
         columns = [_cast(column, t) for column, t in zip(table.columns, types.values(), strict=True)]
         marks = pa.array(np.full(len(table), side, np.int64))
         sides.append(pa.Table.from_arrays([*columns, marks], names=[*types, SIDE]))
-    left = _differing(pa.concat_tables(sides), list(types), allowed)
-    return _judged(left, list(types), keys, len(snapshot))
+    left = _find_differences(pa.concat_tables(sides), list(types), allowed)
+    return _group_differences(left, list(types), keys, len(snapshot))
 
 
 def _common_types(a: pa.Table, b: pa.Table, tolerances: Mapping[str, float]) -> tuple[Types, str]:
@@ -130,7 +138,7 @@ def _cast(column: pa.ChunkedArray, to: pa.DataType) -> pa.ChunkedArray:
     return column.cast(to)
 
 
-def _differing(marked: pa.Table, names: Sequence[str], allowed: Mapping[str, float]) -> pa.Table:
+def _find_differences(marked: pa.Table, names: Sequence[str], allowed: Mapping[str, float]) -> pa.Table:
     """Rows that do not cancel out: their values, ``_side`` (+ too many in the snapshot, - too few), and for DOUBLEs the
     largest value of each side."""
     exact = [n for n in names if n not in allowed]
@@ -166,7 +174,7 @@ def _differing(marked: pa.Table, names: Sequence[str], allowed: Mapping[str, flo
     return pa.table({**columns, SIDE: left[SIDE + "_sum"]})
 
 
-def _judged(left: pa.Table, names: Sequence[str], keys: Sequence[str], rows: int) -> Comparison:
+def _group_differences(left: pa.Table, names: Sequence[str], keys: Sequence[str], rows: int) -> Comparison:
     """The differing rows by group. As many on both sides, but with DOUBLEs apart, they are a row on both."""
     held, due = pc.greater_equal(left[SIDE], 0), pc.less_equal(left[SIDE], 0)
     table = left.append_column("_held", held.cast(pa.int64())).append_column("_due", due.cast(pa.int64()))
@@ -181,11 +189,11 @@ def _judged(left: pa.Table, names: Sequence[str], keys: Sequence[str], rows: int
         "_kind", pc.if_else(missing, "missing", pc.if_else(unexpected, "unexpected", "differing"))
     )
     first = kinds.sort_by([(k, "ascending") for k in by]).slice(0, SAMPLE_GROUPS) if by else kinds
-    sample = [_group(table, names, keys, row) for row in first.to_pylist()]
+    sample = [_show_group(table, names, keys, row) for row in first.to_pylist()]
     return Comparison(counts[0], counts[1], len(groups) - sum(counts), sample, rows)
 
 
-def _group(table: pa.Table, names: Sequence[str], keys: Sequence[str], group: Mapping[str, Any]) -> dict[str, Any]:
+def _show_group(table: pa.Table, names: Sequence[str], keys: Sequence[str], group: Mapping[str, Any]) -> dict[str, Any]:
     """One differing group as text, with some of its rows on each side."""
     mine = table
     for key in keys:
@@ -210,7 +218,7 @@ def _text(value: Any) -> str:
     return format(value, "f") if isinstance(value, Decimal) else str(value)
 
 
-def observed(found: Comparison) -> str:
+def describe_comparison(found: Comparison) -> str:
     """What a comparison found, in a few words."""
     if found.problem:
         return f"not comparable: {found.problem}"
@@ -231,12 +239,12 @@ def difference_lines(found: Comparison) -> Iterator[tuple[str, ...]]:
         held, due = (rows[0] if rows else {} for rows in (left, right))
         for name in dict.fromkeys([*held, *due]):
             if held.get(name) != due.get(name):
-                yield group["kind"], key, name, *_apart(held.get(name, "-"), due.get(name, "-"))
+                yield group["kind"], key, name, *_shorten_pair(held.get(name, "-"), due.get(name, "-"))
         if not held and not due:
             yield group["kind"], key, "(row)", "present" if left else "-", "present" if right else "-"
 
 
-def _apart(held: str, due: str) -> tuple[str, str]:
+def _shorten_pair(held: str, due: str) -> tuple[str, str]:
     """Two values, shortened: of long ones, what is around the first place at which they differ."""
     same = next((i for i, (a, b) in enumerate(zip(held, due, strict=False)) if a != b), min(len(held), len(due)))
     start = same - LONGEST_VALUE // 4 if same > LONGEST_VALUE // 2 else 0
@@ -291,7 +299,7 @@ def compare_shown(
     wanted = recomputed.slice(offset, limit)
     if not in_order:
         return Shown(compare(shown, wanted, (), tolerances, double_tolerance))
-    found = compare(_numbered(shown, PLACE), _numbered(wanted, PLACE), [PLACE], tolerances, double_tolerance)
+    found = compare(_number_rows(shown, PLACE), _number_rows(wanted, PLACE), [PLACE], tolerances, double_tolerance)
     order = [*keys.columns, *recomputed.columns]
     if found.equal or found.problem or not any(pa.types.is_floating(c.type) for c in order):
         return Shown(found)
@@ -299,14 +307,16 @@ def compare_shown(
     # may differ
     new, tied = np.zeros(max(len(recomputed) - 1, 0), bool), np.ones(max(len(recomputed) - 1, 0), bool)
     for column in order:
-        same, near = _alike(column.combine_chunks(), double_tolerance)
+        same, near = _compare_neighbours(column.combine_chunks(), double_tolerance)
         new |= tied & ~same & ~near
         tied &= same
     classes = np.concatenate([np.zeros(min(len(recomputed), 1), np.int64), np.cumsum(new)])
     mine = classes[offset : offset + len(wanted)]
     if len(shown) != len(wanted) or not len(mine):
         return Shown(found)
-    among = compare(_numbered(shown, NEAR, mine), _numbered(wanted, NEAR, mine), [NEAR], tolerances, double_tolerance)
+    among = compare(
+        _number_rows(shown, NEAR, mine), _number_rows(wanted, NEAR, mine), [NEAR], tolerances, double_tolerance
+    )
     if among.equal:
         return Shown(Comparison(rows=len(shown)))
     # a class with rows within the window and outside of it: which of them are to be seen, nobody can tell. All others have to be right
@@ -314,7 +324,7 @@ def compare_shown(
     ends = [(offset - 1, offset), (end - 1, end)]
     cut = [int(classes[b]) for a, b in ends if a >= 0 and b < len(classes) and classes[a] == classes[b]]
     whole = pa.array(~np.isin(mine, cut))
-    rest = [_numbered(rows, NEAR, mine).filter(whole) for rows in (shown, wanted)]
+    rest = [_number_rows(rows, NEAR, mine).filter(whole) for rows in (shown, wanted)]
     if cut and compare(rest[0], rest[1], [NEAR], tolerances, double_tolerance).equal:
         return Shown(
             found, "rows that the limit separates differ by less than DOUBLEs are exact: which are first is not known"
@@ -322,11 +332,11 @@ def compare_shown(
     return Shown(found)
 
 
-def _numbered(rows: pa.Table, name: str, numbers: np.ndarray | None = None) -> pa.Table:
+def _number_rows(rows: pa.Table, name: str, numbers: np.ndarray | None = None) -> pa.Table:
     return rows.append_column(name, pa.array(np.arange(len(rows)) if numbers is None else numbers, pa.int64()))
 
 
-def _alike(column: pa.Array, tolerance: float) -> tuple[np.ndarray, np.ndarray]:
+def _compare_neighbours(column: pa.Array, tolerance: float) -> tuple[np.ndarray, np.ndarray]:
     """Of neighbours in a column: whether they are equal, NULL equal to NULL and NaN to NaN; and if not, whether they nearly are."""
     first, second = column[:-1], column[1:]
     both_null = pc.and_(pc.is_null(first), pc.is_null(second))

@@ -28,7 +28,7 @@ from cumulus_ops.publishing.final_tables import appended_rows, final_table
 from cumulus_ops.publishing.telling import watched
 from cumulus_ops.query.answers import SealedView, final_rows, sealed_view
 from cumulus_ops.query.read import Partitions
-from cumulus_ops.validation.comparison import compare, observed
+from cumulus_ops.validation.comparison import compare, describe_comparison
 from cumulus_ops.validation.judge import Compared
 from cumulus_ops.validation.request import ViewToValidate, ViewVerdict, write_arrow
 from cumulus_ops.validation.run import session_of, verified_log, view_to_validate
@@ -260,5 +260,5 @@ def _find_wrong(part: _Part, compared: Compared) -> dict[int, str]:
             sides = (rows.filter(pa.compute.equal(mine, i)), recomputed.filter(pa.compute.equal(theirs, i)))
             outcome = compare(*sides, part.asked.key_columns, part.asked.tolerances, part.asked.double_tolerance)
             if not outcome.equal:
-                found.setdefault(i, said + observed(outcome))
+                found.setdefault(i, said + describe_comparison(outcome))
     return found

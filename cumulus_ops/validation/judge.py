@@ -15,7 +15,7 @@ import pyarrow as pa
 
 from cumulus_ops.project.errors import IntegrityProblem
 from cumulus_ops.project.verdicts import DIFFERS, EQUAL, IN_ERROR, UNPROVED
-from cumulus_ops.validation.comparison import Comparison, compare, compare_shown, difference_lines, observed
+from cumulus_ops.validation.comparison import Comparison, compare, compare_shown, describe_comparison, difference_lines
 from cumulus_ops.validation.request import Handle, ViewToValidate, ViewVerdict
 
 __all__ = ["Compared", "Terms", "judge"]
@@ -114,7 +114,7 @@ def _compare_parts(given: Compared, snapshot: Handle, recomputation: Handle) -> 
     terms = given.terms
     recomputed, _ = recomputation.read()
     values = recomputed.select(range(sum(not n.startswith(ORDER_KEY) for n in recomputed.column_names)))
-    yield _part(compare(snapshot.read()[0], values, terms.keys, dict(terms.tolerances), terms.double_tolerance))
+    yield _make_part(compare(snapshot.read()[0], values, terms.keys, dict(terms.tolerances), terms.double_tolerance))
     if given.shown is None:
         if terms.shown_as:
             yield _Part(EQUAL, terms.shown_as)
@@ -123,10 +123,10 @@ def _compare_parts(given: Compared, snapshot: Handle, recomputation: Handle) -> 
             UNPROVED, f"{terms.shown_as}: not compared, for the order could not be recomputed: {terms.unordered}"
         )
     else:
-        yield _shown(given.shown, recomputed, values, terms)
+        yield _judge_shown(given.shown, recomputed, values, terms)
 
 
-def _shown(shown: Handle, recomputed: pa.Table, values: pa.Table, terms: Terms) -> _Part:
+def _judge_shown(shown: Handle, recomputed: pa.Table, values: pa.Table, terms: Terms) -> _Part:
     """What readers get, against what they should get."""
     try:
         rows, keeps_order = shown.read()
@@ -134,17 +134,17 @@ def _shown(shown: Handle, recomputed: pa.Table, values: pa.Table, terms: Terms) 
         return _Part(DIFFERS, f"{terms.shown_as}: {problem.message}")
     tolerances, tolerance = dict(terms.tolerances), terms.double_tolerance
     if not terms.ordered:
-        return _part(compare(rows, values, terms.keys, tolerances, tolerance), terms.shown_as)
+        return _make_part(compare(rows, values, terms.keys, tolerances, tolerance), terms.shown_as)
     keys = recomputed.select(range(values.num_columns, recomputed.num_columns))
     found = compare_shown(rows, values, keys, (terms.offset, terms.limit), tolerances, tolerance, in_order=keeps_order)
     if found.undecided:
         return _Part(UNPROVED, f"{terms.shown_as}: {found.undecided}")
     said = f"{terms.shown_as}, " + ("in this order" if keeps_order else "whatever their order, in several files")
-    return _part(found.comparison, said)
+    return _make_part(found.comparison, said)
 
 
-def _part(found: Comparison, said: str = "") -> _Part:
-    words = f"{said}: {observed(found)}" if said else observed(found)
+def _make_part(found: Comparison, said: str = "") -> _Part:
+    words = f"{said}: {describe_comparison(found)}" if said else describe_comparison(found)
     lines = tuple(difference_lines(found))
     if said:
         lines = tuple((f"{what} ({said})", *rest) for what, *rest in lines)

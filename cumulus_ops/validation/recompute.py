@@ -25,7 +25,7 @@ from cumulus_ops.files.columns import arrow_type
 from cumulus_ops.project.errors import InputProblem
 from cumulus_ops.project.versions import epoch_end
 from cumulus_ops.validation.judge import Compared, Terms
-from cumulus_ops.validation.meaning import register, written_out
+from cumulus_ops.validation.meaning import register, write_out
 from cumulus_ops.validation.request import ArrowFile, Handle, ViewToValidate, write_arrow
 from m3.errors import LONGEST_MESSAGE, shortened
 from m3.interpreter import Interpreter
@@ -204,7 +204,7 @@ def recompute_m3(
         View -> all its rows in the types of its columns, in the view's order, without its OFFSET and LIMIT.
     """
     interpreter = Interpreter(replace(program, views=tuple(replace(v, offset=0, limit=None) for v in program.views)))
-    for _, _, sign, relation, row in sorted(_events(program, log_files, epoch, kept), key=lambda event: event[:2]):
+    for _, _, sign, relation, row in sorted(_read_events(program, log_files, epoch, kept), key=lambda event: event[:2]):
         interpreter.apply(sign, relation, row)
     return {view.name: view_table(view, interpreter.view_rows(view.name)) for view in program.views}
 
@@ -216,7 +216,7 @@ def view_table(view: View, rows: Sequence[tuple[Any, ...]]) -> pa.Table:
     return pa.Table.from_arrays(columns, names=[column.name for column in view.visible])
 
 
-def _events(
+def _read_events(
     program: Program,
     log_files: Mapping[str, Sequence[Path]],
     epoch: int,
@@ -278,7 +278,7 @@ def recompute_views(
         if isinstance(snapshot, pa.Table):
             snapshot = write_arrow(snapshot, folder / f"{place}-snapshot.arrow")
         file = folder / f"{place}-recomputed.arrow"
-        recomputed, terms = _recomputed(session, view, relations, texts, file)
+        recomputed, terms = _recompute(session, view, relations, texts, file)
         return Compared(view.name, snapshot, view.shown, recomputed, terms)
 
     with ThreadPoolExecutor(AT_ONCE, thread_name_prefix="recompute") as pool:
@@ -289,7 +289,7 @@ def recompute_views(
         return found
 
 
-def _recomputed(
+def _recompute(
     session: SparkSession, view: ViewToValidate, relations: Sequence[Relation], texts: Mapping[str, str], file: Path
 ) -> tuple[Handle | None, Terms]:
     if view.recomputation is not None:
@@ -300,12 +300,12 @@ def _recomputed(
             try:
                 return _rows(session, view, relations, texts, file, ordered=True), Terms.of(view)
             except (_Impossible, InputProblem) as problem:
-                unordered = _reason(problem)
+                unordered = _find_reason(problem)
         rows = _rows(session, view, relations, texts, file, ordered=False)
     except _Failing as failure:
         return None, Terms.of(view, fails=str(failure))
     except (_Impossible, InputProblem) as problem:
-        return None, Terms.of(view, impossible=_reason(problem))
+        return None, Terms.of(view, impossible=_find_reason(problem))
     return rows, Terms.of(view, unordered=unordered)
 
 
@@ -349,23 +349,23 @@ def _run(
     ordered: bool,
     apart: bool,
 ) -> pa.Table:
-    query = written_out(
+    query = write_out(
         view.sql, relations, view.dialect, view.columns, views=texts, wide=wide, ordered=ordered, apart=apart
     )
     register(session, query.needed)
     try:
         return session.sql(query.sql).toArrow()
     except AnalysisException as problem:
-        raise _Impossible(f"Spark cannot run its query: {_reason(problem)}") from problem
+        raise _Impossible(f"Spark cannot run its query: {_find_reason(problem)}") from problem
     except Exception as problem:  # not all of them are pyspark's
         if DATA_STATE.search(str(problem)):
-            raise _Failing(_reason(problem)) from problem
+            raise _Failing(_find_reason(problem)) from problem
         if QUERY_STATE.search(str(problem)):
-            raise _Impossible(f"Spark cannot run its query: {_reason(problem)}") from problem
+            raise _Impossible(f"Spark cannot run its query: {_find_reason(problem)}") from problem
         raise
 
 
-def _reason(problem: BaseException) -> str:
+def _find_reason(problem: BaseException) -> str:
     """The line that says what failed, without traces."""
     lines = [line.strip() for line in str(problem).splitlines() if line.strip()]
     telling = [line for line in lines if DATA_STATE.search(line)]

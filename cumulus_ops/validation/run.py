@@ -74,12 +74,12 @@ def validate(
     late = [e for e, missed in rt.catalog.snapshots.expired().items() if "validate" in missed]
     outcomes, failed = rt.catalog.results.validations(), rt.catalog.history.failed()
     errors, fenced = rt.catalog.results.view_errors(), rt.catalog.votes.fenced()
-    remarks = {e: _remarks(failed, errors, fenced, e) for e in outcomes}
+    remarks = {e: _list_remarks(failed, errors, fenced, e) for e in outcomes}
     write_index(rt.project.reports, rt.project.name, outcomes.values(), late, remarks)
     return report
 
 
-def _remarks(
+def _list_remarks(
     failed: Sequence[LeftOut], errors: Sequence[ViewError], fenced: Sequence[FencedVote], epoch: int
 ) -> tuple[str, ...]:
     missing = (f"without {batch}" for batch in left_out(failed, epoch))
@@ -94,7 +94,7 @@ def with_remarks(rt: Runtime, report: ValidationReport) -> ValidationReport:
     if report.outcome == FAILED:
         missing = [b for b in left_out(failed, report.epoch) if b.state == "aside"]
         failures += tuple(BELOW_ZERO.format(b.name, b.batch) for b in missing)
-    said = _remarks(failed, rt.catalog.results.view_errors(), rt.catalog.votes.fenced(), report.epoch)
+    said = _list_remarks(failed, rt.catalog.results.view_errors(), rt.catalog.votes.fenced(), report.epoch)
     remarks = (*report.remarks, *said)
     return replace(report, failures=failures, remarks=remarks)
 
@@ -123,7 +123,7 @@ def validation_request(rt: Runtime, epoch: int, folder: Path, names: Sequence[st
             continue
         rows = write_arrow(read_view(rt, view.name, as_of=epoch, ordered=False), folder / f"{place}.arrow")
         asked = view_to_validate(rt, view, rows, interpreted.get(view.name))
-        found.append(replace(asked, **_shown(rt, view, epoch, published, folder / f"{place}-shown.arrow")))
+        found.append(replace(asked, **_find_shown(rt, view, epoch, published, folder / f"{place}-shown.arrow")))
     members, seals = rt.catalog.members.membership().of(epoch), rt.catalog.votes.last_epochs()
     sealed = {c: seals[c] for c in members}
     return ValidationRequest(
@@ -135,7 +135,7 @@ def validation_request(rt: Runtime, epoch: int, folder: Path, names: Sequence[st
         rt.project.reports,
         members,
         sealed,
-        _groups(rt, [v for v in found if v.snapshot is not None], epoch),
+        _read_groups(rt, [v for v in found if v.snapshot is not None], epoch),
         {view.name: view.sql for view in rt.program.views if view.sql is not None},
         len(rt.program.views),
     )
@@ -154,7 +154,9 @@ def verified_log(rt: Runtime, epoch: int) -> dict[str, list[Path]]:
     return files
 
 
-def _shown(rt: Runtime, view: View, epoch: int, published: Mapping[tuple[str, int], int], file: Path) -> dict[str, Any]:
+def _find_shown(
+    rt: Runtime, view: View, epoch: int, published: Mapping[tuple[str, int], int], file: Path
+) -> dict[str, Any]:
     """What readers get of a view, and where. The published version is read back; until there is one, what a read gives, as far as it says
     more than all rows do."""
     version, folder = published.get((view.name, epoch)), rt.project.published
@@ -194,7 +196,7 @@ def view_to_validate(
     )
 
 
-def _groups(rt: Runtime, views: Sequence[ViewToValidate], epoch: int) -> pa.Table | None:
+def _read_groups(rt: Runtime, views: Sequence[ViewToValidate], epoch: int) -> pa.Table | None:
     """All groups of some views with their row counts; None for a program without views. (Whether there is a table must not
     depend on the epoch: Great Expectations remembers the last checkpoint's.)"""
     if not rt.program.views:

@@ -16,9 +16,20 @@ from starlette.exceptions import HTTPException as AnyHTTPException
 from cumulus_ops.cli.options import problem_of
 from cumulus_ops.project.errors import CumulusError, InputProblem, IntegrityProblem
 from cumulus_ops.project.settings import Project
-from cumulus_ops.web import pages
 from cumulus_ops.web.charts import render
-from cumulus_ops.web.pages import coordination_page, coordination_picture, report_address, report_file
+from cumulus_ops.web.pages import (
+    coordination_page,
+    coordination_picture,
+    dataflow,
+    download,
+    epoch_page,
+    epochs_page,
+    overview_page,
+    quarantine_page,
+    report_address,
+    report_file,
+    view_page,
+)
 from cumulus_ops.web.rows import DOWNLOADS, Opened
 
 __all__ = ["MayRead", "create_app"]
@@ -60,8 +71,8 @@ def create_app(projects: Callable[[], Sequence[Project]], may_read: MayRead, log
     app = FastAPI(docs_url=None, redoc_url=None, openapi_url=None)
     app.state.projects, app.state.logs = projects, logs
     app.middleware("http")(_with_headers)
-    app.add_exception_handler(CumulusError, _problem)
-    app.add_exception_handler(AnyHTTPException, _not_there)
+    app.add_exception_handler(CumulusError, _show_problem)
+    app.add_exception_handler(AnyHTTPException, _refuse)
 
     async def allowed(request: Request, project: str) -> None:
         await may_read(request, project)
@@ -80,7 +91,7 @@ def create_app(projects: Callable[[], Sequence[Project]], may_read: MayRead, log
             return RedirectResponse(f"{request.scope['root_path']}/{names[0]}/")
         return HTMLResponse(render("start.html", request, names=sorted(names)))
 
-    app.add_api_route("/static/{name}", _static, methods=["GET"])
+    app.add_api_route("/static/{name}", _send_static, methods=["GET"])
     app.include_router(ROUTES, prefix="/{project}", dependencies=[Depends(allowed)])
     return app
 
@@ -89,22 +100,22 @@ async def _with_headers(request: Request, call_next: Callable[[Request], Awaitab
     try:
         response = await call_next(request)
     except Exception as error:
-        response = _failed(request, error)
+        response = _show_failure(request, error)
     for name, value in HEADERS.items():
         response.headers.setdefault(name, value)
     return response
 
 
-def _problem(request: Request, error: Exception) -> Response:
+def _show_problem(request: Request, error: Exception) -> Response:
     """What a person is told instead of a page."""
     return HTMLResponse(render("problem.html", request, error=error), status_code=503)
 
 
-def _failed(request: Request, error: Exception) -> Response:
+def _show_failure(request: Request, error: Exception) -> Response:
     """The same for what is no error of ours: the catalog's database, a file; or, with less to say, a defect."""
     problem = problem_of(error) if getattr(request.state, "may_read", False) else None
     if problem is not None:
-        return _problem(request, problem)
+        return _show_problem(request, problem)
     log.error("the page %s could not be made", request.url.path, exc_info=error)
     message = f"this page could not be made, for a reason that nobody has foreseen: {type(error).__name__}"
     hint = "the log of the server of these pages says more; `cumulus doctor` looks at the project and its state, `cumulus scrub` at its files"
@@ -112,7 +123,7 @@ def _failed(request: Request, error: Exception) -> Response:
     return HTMLResponse(page, status_code=500)
 
 
-def _not_there(request: Request, error: Exception) -> Response:
+def _refuse(request: Request, error: Exception) -> Response:
     """Who may not read is refused in the words of who guards the pages; who has come to the wrong place is told so by a page."""
     assert isinstance(error, AnyHTTPException)
     if error.status_code not in (404, 503):
@@ -122,21 +133,21 @@ def _not_there(request: Request, error: Exception) -> Response:
     return HTMLResponse(render("problem.html", request, error=problem), status_code=error.status_code)
 
 
-def _static(name: str) -> Response:
+def _send_static(name: str) -> Response:
     if name not in STATIC:
         raise HTTPException(404)
     text = files("cumulus_ops.web").joinpath("static", name).read_bytes()
     return Response(text, media_type=STATIC[name], headers={"Cache-Control": "max-age=3600"})
 
 
-def _opened(request: Request, project: str) -> Opened:
+def _open_project(request: Request, project: str) -> Opened:
     found = next((p for p in request.app.state.projects() if p.name == project), None)
     if found is None:
         raise HTTPException(404, f"no project {project}")
     return Opened(found)
 
 
-Found = Annotated[Opened, Depends(_opened)]
+Found = Annotated[Opened, Depends(_open_project)]
 #: What a catalog can count to.
 Before = Annotated[int | None, Query(ge=0, lt=1 << 62)]
 ROUTES = APIRouter()
@@ -144,19 +155,19 @@ ROUTES = APIRouter()
 
 @ROUTES.get("/")
 def _overview(request: Request, found: Found) -> HTMLResponse:
-    return HTMLResponse(render("overview.html", request, logs=request.app.state.logs, **pages.overview_page(found)))
+    return HTMLResponse(render("overview.html", request, logs=request.app.state.logs, **overview_page(found)))
 
 
 @ROUTES.get("/views/{view}")
 def _view(request: Request, found: Found, view: str) -> HTMLResponse:
-    return HTMLResponse(render("view.html", request, **_or_404(pages.view_page(found, view))))
+    return HTMLResponse(render("view.html", request, **_or_404(view_page(found, view))))
 
 
 @ROUTES.get("/views/{view}/rows.{form}")
 def _rows(found: Found, view: str, form: str) -> Response:
     if form not in DOWNLOADS:
         raise HTTPException(404)
-    rows = pages.download(found, view, form)
+    rows = download(found, view, form)
     if rows is None:
         raise HTTPException(404)
     named = f"attachment; filename*=UTF-8''{quote(view, safe='')}.{form}"
@@ -165,7 +176,7 @@ def _rows(found: Found, view: str, form: str) -> Response:
 
 @ROUTES.get("/views/{view}/dataflow.svg")
 def _dataflow(found: Found, view: str) -> Response:
-    picture = pages.dataflow(found, view)
+    picture = dataflow(found, view)
     if picture is None:
         raise HTTPException(404)
     return Response(picture, media_type="image/svg+xml", headers={"Content-Security-Policy": STATIC_POLICY})
@@ -173,12 +184,12 @@ def _dataflow(found: Found, view: str) -> Response:
 
 @ROUTES.get("/epochs")
 def _epochs(request: Request, found: Found, before: Before = None) -> HTMLResponse:
-    return HTMLResponse(render("epochs.html", request, **pages.epochs_page(found, before, EPOCHS_PER_PAGE)))
+    return HTMLResponse(render("epochs.html", request, **epochs_page(found, before, EPOCHS_PER_PAGE)))
 
 
 @ROUTES.get("/epochs/{epoch}")
 def _epoch(request: Request, found: Found, epoch: int) -> HTMLResponse:
-    return HTMLResponse(render("epoch.html", request, **_or_404(pages.epoch_page(found, epoch))))
+    return HTMLResponse(render("epoch.html", request, **_or_404(epoch_page(found, epoch))))
 
 
 @ROUTES.get("/epochs/{epoch}/report")
@@ -202,7 +213,7 @@ def _coordination_picture(found: Found) -> Response:
 
 @ROUTES.get("/quarantine")
 def _quarantine(request: Request, found: Found) -> HTMLResponse:
-    return HTMLResponse(render("quarantine.html", request, **pages.quarantine_page(found)))
+    return HTMLResponse(render("quarantine.html", request, **quarantine_page(found)))
 
 
 @ROUTES.get("/reports/{path:path}")

@@ -195,7 +195,7 @@ def draw_timeline(
         now: where the picture ends.
     """
     happened = [at for e in epochs for at in (e.committed_at, e.validated_at) if at is not None]
-    stays = _stays(transitions, rhythm, by_seals=_by_seals(transitions, happened))
+    stays = _find_stays(transitions, rhythm, by_seals=_follows_seals(transitions, happened))
     if not stays:
         return None
     first = min(stay.entered for stay in stays)
@@ -205,9 +205,9 @@ def draw_timeline(
     who = sorted({stay.transition.coordinator for stay in stays})
     lanes = {c: TOP + ROW * i for i, c in enumerate(who)}
     snapshots = TOP + ROW * len(who)
-    bars = [_bar(stay, scale, lanes, now) for stay in stays]
-    marks = [mark for stay in stays for mark in _seal(stay, scale, lanes)]
-    marks += [mark for e in epochs for mark in _ends(e, first, scale, snapshots)]
+    bars = [_draw_bar(stay, scale, lanes, now) for stay in stays]
+    marks = [mark for stay in stays for mark in _draw_seal(stay, scale, lanes)]
+    marks += [mark for e in epochs for mark in _draw_ends(e, first, scale, snapshots)]
     rows = [(y + ROW / 2, f"coordinator {c}") for c, y in lanes.items()]
     rows += [(snapshots + ROW / 2, "snapshots"), (snapshots + ROW * 1.5, "validations")]
     return Timeline(rows, bars, marks, scale.ticks(), snapshots + 2 * ROW + 22)
@@ -229,7 +229,7 @@ class _Scale:
         return [(self.x(at), at.strftime(form)) for at in moments]
 
 
-def _by_seals(transitions: Sequence[Transition], happened: Sequence[datetime.datetime]) -> bool:
+def _follows_seals(transitions: Sequence[Transition], happened: Sequence[datetime.datetime]) -> bool:
     """Whether the picture follows the seals instead of the boundaries."""
     ends = [x.ends_at for x in transitions if x.ends_at is not None]
     seals = [x.voted_at for x in transitions if x.voted_at is not None]
@@ -238,14 +238,14 @@ def _by_seals(transitions: Sequence[Transition], happened: Sequence[datetime.dat
     return max(ends) - min(ends) < LEAST_SHARE * (max([*ends, *seals, *happened]) - min(ends))
 
 
-def _stays(transitions: Sequence[Transition], rhythm: Rhythm, *, by_seals: bool) -> list[_Stay]:
+def _find_stays(transitions: Sequence[Transition], rhythm: Rhythm, *, by_seals: bool) -> list[_Stay]:
     """Who was in which epoch when; the open epoch of each coordinator included."""
-    ends = {(x.coordinator, x.epoch): x for x in transitions if _left(x, by_seals) is not None}
+    ends = {(x.coordinator, x.epoch): x for x in transitions if _left_at(x, by_seals) is not None}
     found = []
     for (coordinator, epoch), transition in sorted(ends.items()):
-        before, left = ends.get((coordinator, epoch - 1)), _left(transition, by_seals)
+        before, left = ends.get((coordinator, epoch - 1)), _left_at(transition, by_seals)
         assert left is not None
-        entered = _left(before, by_seals) if before else None
+        entered = _left_at(before, by_seals) if before else None
         if entered is None and epoch == 0:
             entered = max(min(rhythm.begin(coordinator, 0), left), left - FIRST_EPOCH * rhythm.length)
         if entered is not None:
@@ -255,13 +255,13 @@ def _stays(transitions: Sequence[Transition], rhythm: Rhythm, *, by_seals: bool)
     return found
 
 
-def _left(transition: Transition, by_seals: bool) -> datetime.datetime | None:
+def _left_at(transition: Transition, by_seals: bool) -> datetime.datetime | None:
     """When a coordinator left an epoch: at the boundary, or with the seal."""
     sealed, ends = transition.voted_at, transition.ends_at
     return sealed or ends if by_seals else ends or sealed
 
 
-def _bar(stay: _Stay, scale: _Scale, lanes: Mapping[int, float], now: datetime.datetime) -> Bar:
+def _draw_bar(stay: _Stay, scale: _Scale, lanes: Mapping[int, float], now: datetime.datetime) -> Bar:
     x, end = scale.x(stay.entered), scale.x(stay.left or now)
     transition = stay.transition
     state = "open" if transition.voted_at is None else "fenced" if transition.fenced else "sealed"
@@ -270,7 +270,7 @@ def _bar(stay: _Stay, scale: _Scale, lanes: Mapping[int, float], now: datetime.d
     return Bar(x, lanes[transition.coordinator], max(1.0, round(end - x, 1)), transition.epoch, state, title)
 
 
-def _seal(stay: _Stay, scale: _Scale, lanes: Mapping[int, float]) -> list[Mark]:
+def _draw_seal(stay: _Stay, scale: _Scale, lanes: Mapping[int, float]) -> list[Mark]:
     transition = stay.transition
     if transition.voted_at is None:
         return []
@@ -281,7 +281,7 @@ def _seal(stay: _Stay, scale: _Scale, lanes: Mapping[int, float]) -> list[Mark]:
     return [Mark(scale.x(transition.voted_at), lanes[transition.coordinator], kind, title)]
 
 
-def _ends(epoch: EpochNumbers, first: datetime.datetime, scale: _Scale, y: float) -> list[Mark]:
+def _draw_ends(epoch: EpochNumbers, first: datetime.datetime, scale: _Scale, y: float) -> list[Mark]:
     marks = []
     if epoch.committed_at is not None and epoch.committed_at >= first:
         at = epoch.committed_at.strftime("%H:%M:%S")

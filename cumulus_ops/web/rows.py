@@ -89,7 +89,7 @@ class _Found:
 def newest_rows(project: Project, catalog: Catalog, view: View, limit: int) -> NewestRows:
     """The first rows of a view's newest snapshot, in the view's order, or else in that of its columns."""
     try:
-        found = _published(project, catalog, view, limit) or _read(project, catalog, view)
+        found = _read_published(project, catalog, view, limit) or _read_maps(project, catalog, view)
     except CumulusError as problem:
         return NewestRows(problem=problem.message)
     table = found.table.slice(0, limit)
@@ -115,7 +115,7 @@ def rows_as_file(project: Project, catalog: Catalog, view: View, form: str) -> b
     Raises:
         InputProblem: they are too many for the server of the pages, or the view is in error.
     """
-    found = _published(project, catalog, view, READ_ENTRIES) or _read(project, catalog, view)
+    found = _read_published(project, catalog, view, READ_ENTRIES) or _read_maps(project, catalog, view)
     if found.total > READ_ENTRIES:
         hint = f"`cumulus query {view.name} --output rows.{form}` writes them all"
         raise InputProblem(f"{found.total:,} rows are too many for a page", kind="too-many-rows", hint=hint)
@@ -124,7 +124,7 @@ def rows_as_file(project: Project, catalog: Catalog, view: View, form: str) -> b
     return sink.getvalue()
 
 
-def _published(project: Project, catalog: Catalog, view: View, limit: int) -> _Found | None:
+def _read_published(project: Project, catalog: Catalog, view: View, limit: int) -> _Found | None:
     """A table is written in the view's order; without one, files may have its rows in any."""
     newest = catalog.history.newest_published(view.name)
     if newest is None or project.published is None:
@@ -135,19 +135,21 @@ def _published(project: Project, catalog: Catalog, view: View, limit: int) -> _F
         return _Found(first_rows(path, version, limit), epoch, total, is_published=True, is_sorted=True)
     if total > READ_ENTRIES:
         return _Found(first_rows(path, version, limit), epoch, total, is_published=True, is_sorted=False)
-    return _by_columns(first_rows(path, version, total), epoch, total, is_published=True)
+    return _sort_by_columns(first_rows(path, version, total), epoch, total, is_published=True)
 
 
-def _read(project: Project, catalog: Catalog, view: View) -> _Found:
+def _read_maps(project: Project, catalog: Catalog, view: View) -> _Found:
     with open_runtime(project, "inprocess") as runtime:
         if (entries := entries_to_read(runtime, view.name)) > READ_ENTRIES:
             message = f"it is not published, and {entries:,} entries would have to be read: `cumulus query {view.name}` shows them"
             raise InputProblem(message, kind="too-many-rows")
         rows = read_view(runtime, view.name)
-    return _by_columns(rows, catalog.snapshots.newest(), len(rows), is_published=False, is_ordered=bool(view.order))
+    return _sort_by_columns(
+        rows, catalog.snapshots.newest(), len(rows), is_published=False, is_ordered=bool(view.order)
+    )
 
 
-def _by_columns(
+def _sort_by_columns(
     table: pa.Table, epoch: int | None, total: int, *, is_published: bool, is_ordered: bool = False
 ) -> _Found:
     """The rows sorted by all columns, the first one first, unless they have an order already, or a column is of a type that has none."""

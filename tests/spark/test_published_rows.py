@@ -136,7 +136,7 @@ def test_without_published_rows_what_is_read_is_compared_and_said(rt: Runtime) -
 
 
 def test_what_spark_cannot_run_is_unproved_wherever_it_is_shown(project: Project, rt: Runtime) -> None:
-    refused = patch("cumulus_ops.validation.recompute.written_out", side_effect=_refuse("totals", VIEWS["totals"]))
+    refused = patch("cumulus_ops.validation.recompute.write_out", side_effect=_refuse("totals", VIEWS["totals"]))
     with refused:
         done = call(project.folder, "validate", "0")
     assert done.exit_code == 2, done.output
@@ -159,12 +159,12 @@ def test_what_spark_cannot_run_is_unproved_wherever_it_is_shown(project: Project
 
 
 def _refuse(view: str, text: str) -> object:
-    from cumulus_ops.validation.meaning import written_out
-    from cumulus_ops.validation.meaning.terms import refused
+    from cumulus_ops.validation.meaning import write_out
+    from cumulus_ops.validation.meaning.terms import refusal
 
     def write(sql: str, *args: object, **kwargs: object) -> object:
         if sql.strip() == text:
-            raise refused(f"the view {view}")
-        return written_out(sql, *args, **kwargs)
+            raise refusal(f"the view {view}")
+        return write_out(sql, *args, **kwargs)
 
     return write

@@ -8,7 +8,7 @@ import time
 import pytest
 from pyspark.sql import SparkSession
 
-from cumulus_ops.validation.meaning import written_out
+from cumulus_ops.validation.meaning import write_out
 from cumulus_ops.validation.recompute import own_session, spark_schema, view_table
 from cumulus_ops.validation.request import ViewToValidate
 from m3 import Interpreter, compile_views
@@ -121,7 +121,7 @@ def test_spark_s_regular_expressions_are_not_asked(session: SparkSession) -> Non
             (c.name, c.expression.type)
             for c in compile_views("p", [RELATION], {"v": sql}, dialect=dialect).views[0].visible
         )
-        written = written_out(sql, [RELATION], dialect, columns).sql.upper()
+        written = write_out(sql, [RELATION], dialect, columns).sql.upper()
         assert " RLIKE " not in written
         assert " LIKE " not in written
         assert written.count("REGEXP_LIKE(") == written.count("'(?S)\\\\A")

@@ -11,6 +11,6 @@ All of them make :mod:`.terms`, and :mod:`.exact` computes where Spark's decimal
 """
 
 from cumulus_ops.validation.meaning.exact import register
-from cumulus_ops.validation.meaning.query import SparkQuery, written_out
+from cumulus_ops.validation.meaning.query import SparkQuery, write_out
 
-__all__ = ["SparkQuery", "register", "written_out"]
+__all__ = ["SparkQuery", "register", "write_out"]

@@ -12,11 +12,11 @@ from cumulus_ops.validation.meaning.terms import (
     Term,
     as_type,
     average_type,
-    bounded,
+    bound_type,
     cast,
     fn,
     number,
-    refused,
+    refusal,
     sum_type,
     text,
     when,
@@ -35,7 +35,7 @@ __all__ = [
     "first_value",
     "is_aggregate",
     "pair_of",
-    "statistic",
+    "read_statistic",
 ]
 
 
@@ -60,7 +60,7 @@ def pair_of(reader: Reader, node: exp.Expr) -> tuple[Term, Term]:
     """The numbers x and y of a call."""
     first, second = reader.read(node.this), reader.read(node.args["expression"])
     if not {first.kind, second.kind} <= {"int", "decimal"}:
-        raise refused(f"{node.key.upper()} of {first.known} and {second.known}")
+        raise refusal(f"{node.key.upper()} of {first.known} and {second.known}")
     return (first, second) if isinstance(node, SYMMETRIC) else (second, first)
 
 
@@ -71,7 +71,7 @@ def average_of(node: exp.Expr, x: Term, y: Term) -> Term:
     return Term(when(missing, cast(exp.Null(), wanted.known), wanted.node), wanted.type)
 
 
-def statistic(reader: Reader, node: exp.Expr, x: Term, y: Term, wrap: Wrap) -> Term:
+def read_statistic(reader: Reader, node: exp.Expr, x: Term, y: Term, wrap: Wrap) -> Term:
     """The number of pairs, or a statistic of them: they are collected, and an exact function looks at them."""
     count = wrap(fn("count", x.node, y.node))
     if isinstance(node, exp.RegrCount):
@@ -134,7 +134,7 @@ def _arg_extreme(reader: Reader, node: exp.Expr, wrap: Wrap) -> Term:
     """The value with the greatest or least other; of several the least. Outside of Spark neither may be NULL."""
     value, by = reader.read(node.this), reader.read(node.args["expression"])
     if node.args.get("count") is not None:
-        raise refused(f"{node.key.upper()} of several")
+        raise refusal(f"{node.key.upper()} of several")
     skipped = "o0" if reader.dialect in ("spark", "databricks") else "v,o0"
     keys = [(by.node, isinstance(node, exp.ArgMax), False)]
     return _in_order(reader, "pick", value.known, value.node, keys, wrap, skipped=skipped)
@@ -156,7 +156,7 @@ def _fraction(reader: Reader, node: exp.Expr, wrap: Wrap) -> Term:
     inner, places = _split(node.this)
     fraction, value = reader.read(given), reader.read(inner)
     if fraction.value is None or isinstance(fraction.value, bool | str):
-        raise refused("a fraction that is not a number")
+        raise refusal("a fraction that is not a number")
     function, to = ("percentile_disc", value.known) if discrete else ("percentile_cont", DOUBLE)
     keys = [(value.node, bool(places) and bool(places[0].args.get("desc")), False)]
     return _in_order(reader, function, to, value.node, keys, wrap, parameter=str(fraction.value))
@@ -176,7 +176,7 @@ def _list(reader: Reader, node: exp.Expr, wrap: Wrap) -> Term:
     separator = node.args.get("separator")
     given = reader.read(separator).value if separator is not None else ","
     if not isinstance(given, str):
-        raise refused("a separator that is not constant")
+        raise refusal("a separator that is not constant")
     return _in_order(
         reader, "unique_list" if unique else "list", STRING, value, _keys(reader, places), wrap, parameter=given
     )
@@ -198,7 +198,7 @@ def _within_group(reader: Reader, node: exp.Expr, wrap: Wrap) -> Term:
     if isinstance(inner, exp.GroupConcat) and not isinstance(inner.this, exp.Order):
         ordered = exp.Order(this=inner.this, expressions=places)
         return _list(reader, exp.GroupConcat(this=ordered, separator=inner.args.get("separator")), wrap)
-    raise refused(f"{inner.key.upper()} WITHIN GROUP")
+    raise refusal(f"{inner.key.upper()} WITHIN GROUP")
 
 
 #: Form -> what it means as an aggregate.
@@ -243,10 +243,10 @@ def is_aggregate(node: exp.Expr) -> bool:
     inner = node.this if isinstance(node, exp.Filter | exp.IgnoreNulls | exp.RespectNulls) else node
     if isinstance(inner, exp.Filter | exp.IgnoreNulls | exp.RespectNulls):
         return is_aggregate(inner)
-    return isinstance(_spelled(inner), KNOWN)
+    return isinstance(_unify_spelling(inner), KNOWN)
 
 
-def _spelled(node: exp.Expr) -> exp.Expr:
+def _unify_spelling(node: exp.Expr) -> exp.Expr:
     """An aggregate by the name that sqlglot has for it; anything else as it is."""
     if isinstance(node, exp.Anonymous) and len(node.expressions) == 1 and str(node.this).lower() in NAMED:
         return NAMED[str(node.this).lower()](this=node.expressions[0])
@@ -267,14 +267,14 @@ def aggregate(reader: Reader, node: exp.Expr, wrap: Wrap) -> Term:
         condition = as_type(reader.read(node.expression.this), BOOL)
         inner = node.this
         return aggregate(reader, inner, lambda x: wrap(exp.Filter(this=x, expression=exp.Where(this=condition.copy()))))
-    node = _spelled(node)
+    node = _unify_spelling(node)
     kind = type(node)
     if kind in (exp.IgnoreNulls, exp.RespectNulls):
         inner = node.this
         if isinstance(inner, exp.First | exp.Last | exp.FirstValue | exp.LastValue):
             return first_value(reader, inner, wrap, without_nulls=kind is exp.IgnoreNulls)
         if not isinstance(inner, exp.AnyValue):  # which skips NULLs anyhow
-            raise refused(f"NULLs of {inner.key.upper()}")
+            raise refusal(f"NULLs of {inner.key.upper()}")
         return aggregate(reader, inner, wrap)
     if kind in ORDERED:
         return ORDERED[kind](reader, node, wrap)
@@ -286,7 +286,7 @@ def aggregate(reader: Reader, node: exp.Expr, wrap: Wrap) -> Term:
         x, y = pair_of(reader, node)
         if kind in (exp.RegrAvgx, exp.RegrAvgy):
             return _average(reader, average_of(node, x, y), wrap, unique=False)
-        return statistic(reader, node, x, y, wrap)
+        return read_statistic(reader, node, x, y, wrap)
     unique = isinstance(node.this, exp.Distinct)
     arg = reader.read(node.this.expressions[0] if unique else node.this)
     if kind in EXTREMES:
@@ -308,40 +308,40 @@ def _count(reader: Reader, node: exp.Expr) -> exp.Expr:
     nodes = inner.expressions if unique else [inner, *node.expressions]
     if unique and len(nodes) == 1 and isinstance(nodes[0], exp.Tuple):
         nodes = nodes[0].expressions
-    return _called("count", [reader.read(n).node for n in nodes], unique)
+    return _call_function("count", [reader.read(n).node for n in nodes], unique)
 
 
-def _called(name: str, args: list[exp.Expr], unique: bool) -> exp.Expr:
+def _call_function(name: str, args: list[exp.Expr], unique: bool) -> exp.Expr:
     return fn(name, exp.Distinct(expressions=args)) if unique else fn(name, *args)
 
 
 def total(reader: Reader, arg: Term, wrap: Wrap, *, unique: bool) -> tuple[exp.Expr, Type]:
     """The exact sum, NULL of nothing, and its type: DECIMAL for INT too, which has room for every sum on the way."""
     if arg.kind == "double":
-        return _collected(reader, arg, wrap, DOUBLE, unique), DOUBLE
+        return _sum_collected(reader, arg, wrap, DOUBLE, unique), DOUBLE
     if arg.kind not in ("int", "decimal"):
-        raise refused(f"SUM of {arg.known}")
+        raise refusal(f"SUM of {arg.known}")
     digits = arg.known if arg.kind == "decimal" else COUNT_TYPE
     to = decimal(min(MAX_PRECISION, digits.precision + 10), digits.scale)
     if reader.options.wide and digits.precision + 10 > MAX_PRECISION:
-        return _collected(reader, Term(as_type(arg, digits), digits), wrap, to, unique), to
-    return wrap(_called("sum", [as_type(arg, digits)], unique)), to
+        return _sum_collected(reader, Term(as_type(arg, digits), digits), wrap, to, unique), to
+    return wrap(_call_function("sum", [as_type(arg, digits)], unique)), to
 
 
-def _collected(reader: Reader, arg: Term, wrap: Wrap, to: Type, unique: bool) -> exp.Expr:
+def _sum_collected(reader: Reader, arg: Term, wrap: Wrap, to: Type, unique: bool) -> exp.Expr:
     return reader.exactly("total", to, wrap(fn("collect_set" if unique else "collect_list", arg.node)))
 
 
 def _average(reader: Reader, arg: Term, wrap: Wrap, *, unique: bool) -> Term:
     to = average_type(arg.known, reader.dialect)
     sum_, type_ = total(reader, arg, wrap, unique=unique)
-    count = fn("nullif", wrap(_called("count", [arg.node.copy()], unique)), number(0))
+    count = fn("nullif", wrap(_call_function("count", [arg.node.copy()], unique)), number(0))
     if arg.kind == "double":
         return Term(exp.Paren(this=exp.Div(this=sum_, expression=cast(count, DOUBLE))), DOUBLE)
-    return Term(_rounded_once(reader, sum_, type_, cast(count, COUNT_TYPE), to), to)
+    return Term(_round_once(reader, sum_, type_, cast(count, COUNT_TYPE), to), to)
 
 
-def _rounded_once(reader: Reader, sum_: exp.Expr, type_: Type, count: exp.Expr, to: Type) -> exp.Expr:
+def _round_once(reader: Reader, sum_: exp.Expr, type_: Type, count: exp.Expr, to: Type) -> exp.Expr:
     """``sum / count`` rounded half up once: the whole part is exact, and what remains is divided to 19 decimals.
 
     Spark's own type of the quotient may have so few decimals that rounding it again would show."""
@@ -363,14 +363,14 @@ def _moment(reader: Reader, name: str, arg: Term, wrap: Wrap, *, unique: bool) -
     value = as_type(arg, digits)
     square = Term(
         exp.Paren(this=exp.Mul(this=value, expression=value.copy())),
-        bounded(2 * digits.precision + 1, 2 * digits.scale),
+        bound_type(2 * digits.precision + 1, 2 * digits.scale),
     )
-    count = wrap(_called("count", [value.copy()], unique))
+    count = wrap(_call_function("count", [value.copy()], unique))
     totals = [total(reader, t, wrap, unique=unique)[0] for t in (Term(value, digits), square)]
     return Term(reader.exactly(name, DOUBLE, count, *totals), DOUBLE)
 
 
-def _plain(reader: Reader, node: exp.Expr) -> Term:
+def _read_plain(reader: Reader, node: exp.Expr) -> Term:
     return aggregate(reader, node, lambda x: x)
 
 
@@ -381,11 +381,11 @@ def _grouping(reader: Reader, node: exp.Expr) -> Term:
 
 
 AGGREGATES: Mapping[type[exp.Expr], Rule] = {
-    **dict.fromkeys(KNOWN, _plain),
-    exp.Filter: _plain,
-    exp.IgnoreNulls: _plain,
-    exp.RespectNulls: _plain,
-    exp.Any: _plain,
+    **dict.fromkeys(KNOWN, _read_plain),
+    exp.Filter: _read_plain,
+    exp.IgnoreNulls: _read_plain,
+    exp.RespectNulls: _read_plain,
+    exp.Any: _read_plain,
     exp.Grouping: _grouping,
     exp.GroupingId: _grouping,
 }

@@ -10,24 +10,24 @@ from sqlglot import exp
 
 from cumulus_ops.validation.meaning.aggregates import is_aggregate
 from cumulus_ops.validation.meaning.reader import Columns, Queries, Reader, Scope
-from cumulus_ops.validation.meaning.terms import as_table, common, named, quoted, refused
+from cumulus_ops.validation.meaning.terms import as_table, column_of, common, quote, refusal
 from m3.program import Relation
 
 __all__ = [
     "Tables",
-    "by_position",
-    "expanded",
+    "expand_stars",
     "group_apart",
     "group_keys",
     "grouping_sets",
     "has_aggregates",
-    "item_names",
-    "meant",
+    "name_items",
+    "order_by_position",
     "place_of",
+    "replace_names",
+    "resolve_entry",
     "set_group",
     "tie_breakers",
     "total_of",
-    "unaliased",
 ]
 
 
@@ -54,7 +54,7 @@ class Tables:
         if from_ is None:
             return
         if select.args.get("laterals"):
-            raise refused("LATERAL VIEW")
+            raise refusal("LATERAL VIEW")
         made.set("from_", exp.From(this=self._source(from_.this, scope, reader)))
         made.set("joins", self._joins(select.args.get("joins") or (), scope, reader))
 
@@ -69,7 +69,7 @@ class Tables:
         new = {n.lower(): (n, t) for a in set(scope.tables) - before for n, t in scope.tables[a]}
         using = [i.name for i in join.args.get("using") or ()]
         if using:
-            made.set("using", [quoted(n) for n in using])
+            made.set("using", [quote(n) for n in using])
         if str(join.args.get("method") or "").upper() == "NATURAL":
             using = [n for n in new if n in known]
         for name in using:
@@ -89,24 +89,24 @@ class Tables:
             return exp.Paren(this=inner)
         joins = node.args.get("joins")
         if isinstance(node, exp.Lateral):
-            query, columns = self.query(_bare(node.this), scope)
-            names = self._known(scope, node, columns)
-            alias = exp.TableAlias(this=quoted(list(scope.tables)[-1]), columns=[quoted(n) for n in names])
+            query, columns = self.query(_strip_alias(node.this), scope)
+            names = self._add_table(scope, node, columns)
+            alias = exp.TableAlias(this=quote(list(scope.tables)[-1]), columns=[quote(n) for n in names])
             return exp.Lateral(this=exp.Subquery(this=query), alias=alias)
         if isinstance(node, exp.Table):
             made = self._table(node, scope)
         elif isinstance(node, exp.Subquery | exp.Values):
             # a derived table sees the common table expressions of its SELECT, and the queries around, not its neighbours
-            query, columns = self.query(_bare(node), Scope(scope.parent, queries=scope.queries))
-            names = self._known(scope, node, columns)
+            query, columns = self.query(_strip_alias(node), Scope(scope.parent, queries=scope.queries))
+            names = self._add_table(scope, node, columns)
             made = as_table(query, list(scope.tables)[-1], names)
         else:
-            raise refused(f"{node.key.upper()} in FROM")
+            raise refusal(f"{node.key.upper()} in FROM")
         if joins:
             made.set("joins", self._joins(joins, scope, reader))
         return made
 
-    def _known(self, scope: Scope, node: exp.Expr, columns: Columns) -> list[str]:
+    def _add_table(self, scope: Scope, node: exp.Expr, columns: Columns) -> list[str]:
         """Make a table known by its alias, and its columns by the names that the alias gives them."""
         alias = node.args.get("alias")
         given = [c.name for c in alias.args.get("columns") or ()] if isinstance(alias, exp.TableAlias) else []
@@ -120,24 +120,26 @@ class Tables:
             common_table = self.view(node.name)
         if common_table is not None:
             query, columns = common_table
-            known = self._known(scope, exp.Table(this=node.this, alias=node.args.get("alias") or node.this), columns)
+            known = self._add_table(
+                scope, exp.Table(this=node.this, alias=node.args.get("alias") or node.this), columns
+            )
             return as_table(query.copy(), node.alias or node.name, known)
         relation = self.relations.get(node.name.lower())
         if relation is None:
-            raise refused(f"the relation {node.name}")
+            raise refusal(f"the relation {node.name}")
         found: Columns = [(c.name, c.type.with_null(False)) for c in relation.columns]
-        names = self._known(scope, exp.Table(this=node.this, alias=node.args.get("alias") or node.this), found)
-        alias = exp.TableAlias(this=quoted(node.alias or node.name))
+        names = self._add_table(scope, exp.Table(this=node.this, alias=node.args.get("alias") or node.this), found)
+        alias = exp.TableAlias(this=quote(node.alias or node.name))
         if names != [n for n, _ in found]:
-            alias.set("columns", [quoted(n) for n in names])
-        return exp.Table(this=quoted(relation.name), alias=alias)
+            alias.set("columns", [quote(n) for n in names])
+        return exp.Table(this=quote(relation.name), alias=alias)
 
 
 def _is_join(node: exp.Expr) -> bool:
     return isinstance(node, exp.Table) or (isinstance(node, exp.Subquery | exp.Paren) and _is_join(node.this))
 
 
-def _bare(node: exp.Expr) -> exp.Expr:
+def _strip_alias(node: exp.Expr) -> exp.Expr:
     """A derived table's query without its alias and joins."""
     if not isinstance(node, exp.Subquery):
         return node
@@ -160,19 +162,19 @@ def has_aggregates(node: exp.Expr) -> bool:
     return is_aggregate(node) or any(has_aggregates(child) for child in node.iter_expressions())
 
 
-def expanded(select: exp.Select, scope: Scope) -> list[exp.Expr]:
+def expand_stars(select: exp.Select, scope: Scope) -> list[exp.Expr]:
     """The list with stars written out."""
     items: list[exp.Expr] = []
     for item in select.expressions:
         if isinstance(item, exp.Star) or (isinstance(item, exp.Column) and isinstance(item.this, exp.Star)):
             found = scope.star(item.table if isinstance(item, exp.Column) else "")
-            items += [named(name, table) for table, name, _ in found]
+            items += [column_of(name, table) for table, name, _ in found]
         else:
             items.append(item)
     return items
 
 
-def item_names(items: Sequence[exp.Expr]) -> list[str]:
+def name_items(items: Sequence[exp.Expr]) -> list[str]:
     """The names of the list; with numbers where they repeat."""
     names: list[str] = []
     for position, item in enumerate(items, start=1):
@@ -187,7 +189,7 @@ def item_names(items: Sequence[exp.Expr]) -> list[str]:
     return names
 
 
-def meant(node: exp.Expr, items: Sequence[exp.Expr], scope: Scope | None = None) -> exp.Expr:
+def resolve_entry(node: exp.Expr, items: Sequence[exp.Expr], scope: Scope | None = None) -> exp.Expr:
     """What an entry of ORDER BY or GROUP BY means: a place in the list, a name of it, or itself. In GROUP BY (with a scope) a
     column of the tables comes before a name of the list."""
     if isinstance(node, exp.Literal) and not node.args.get("is_string") and str(node.this).isdigit():
@@ -201,7 +203,7 @@ def meant(node: exp.Expr, items: Sequence[exp.Expr], scope: Scope | None = None)
     return node
 
 
-def unaliased(node: exp.Expr, items: Sequence[exp.Expr]) -> exp.Expr:
+def replace_names(node: exp.Expr, items: Sequence[exp.Expr]) -> exp.Expr:
     """An expression with the list's names replaced by what they stand for."""
     named = {i.alias.lower(): i.unalias() for i in items if i.alias}
 
@@ -218,7 +220,9 @@ def tie_breakers(items: Sequence[exp.Expr], select: exp.Select) -> list[exp.Expr
     keys and aggregates."""
     grouped = select.args.get("group") is not None or any(map(has_aggregates, items))
     keys = (
-        {meant(e, items) for e in select.args["group"].expressions} if select.args.get("group") is not None else set()
+        {resolve_entry(e, items) for e in select.args["group"].expressions}
+        if select.args.get("group") is not None
+        else set()
     )
     found: list[exp.Expr] = []
 
@@ -244,12 +248,12 @@ def place_of(node: exp.Expr, columns: Columns) -> int | None:
     return names.index(node.name.lower()) if isinstance(node, exp.Column) and node.name.lower() in names else None
 
 
-def by_position(select: exp.Expr, items: Sequence[exp.Expr], columns: Columns) -> exp.Expr:
+def order_by_position(select: exp.Expr, items: Sequence[exp.Expr], columns: Columns) -> exp.Expr:
     """A SELECT whose ORDER BY names places in its list."""
     copy = select.copy()
     for o in copy.args["order"].expressions if copy.args.get("order") is not None else ():
         bodies = [i.unalias() for i in items]
-        wanted = meant(o.this, items)
+        wanted = resolve_entry(o.this, items)
         if wanted in bodies:
             o.set("this", exp.Literal.number(bodies.index(wanted) + 1))
     return copy
@@ -279,7 +283,7 @@ def set_group(select: exp.Select, made: exp.Select, items: Sequence[exp.Expr], r
                 return exp.Tuple(expressions=[read(n) for n in node.expressions])
             case exp.Paren():
                 return exp.Tuple(expressions=[read(node.this)])
-        term = reader.read(meant(node, items, reader.scope))
+        term = reader.read(resolve_entry(node, items, reader.scope))
         return term.node
 
     keys = [read(e) for e in group.expressions]
@@ -319,7 +323,7 @@ def group_apart(select: exp.Select, made: exp.Select, items: Sequence[exp.Expr],
     if any(group.args.get(c) for c in ("rollup", "cube", "grouping_sets")) or group.find(
         exp.Rollup, exp.Cube, exp.GroupingSets
     ):
-        raise refused("a subquery beside grouping sets")
+        raise refusal("a subquery beside grouping sets")
     wanted = [*items, *(select.args[x] for x in ("having", "order") if select.args.get(x) is not None)]
     aggregates = [reader.read(a).node for item in wanted for a in _aggregates_in(item, items)]
     parts: dict[exp.Expr, str] = {}
@@ -328,17 +332,17 @@ def group_apart(select: exp.Select, made: exp.Select, items: Sequence[exp.Expr],
         parts[part] = own or f"#{len(parts)}"
     spellings = {s: name for part, name in parts.items() for s in _spellings(part, reader)}
     inner = exp.Select(
-        expressions=[exp.alias_(part.copy(), quoted(name)) for part, name in parts.items()],
+        expressions=[exp.alias_(part.copy(), quote(name)) for part, name in parts.items()],
         group=group.copy(),
         **{x: made.args[x] for x in ("from_", "joins", "where", "laterals") if made.args.get(x)},
     )
     found: set[exp.Expr] = set()
     changed = {
-        x: _replaced(made.args[x], spellings, found) for x in ("having", "order") if made.args.get(x) is not None
+        x: _replace_parts(made.args[x], spellings, found) for x in ("having", "order") if made.args.get(x) is not None
     }
-    made.set("expressions", [_replaced(e, spellings, found) for e in made.expressions])
+    made.set("expressions", [_replace_parts(e, spellings, found) for e in made.expressions])
     if not found >= set(aggregates):
-        raise refused("an aggregate beside a subquery")
+        raise refusal("an aggregate beside a subquery")
     for clause in ("joins", "group", "having", "order", "laterals"):
         made.set(clause, None)
     made.set("from_", exp.From(this=as_table(inner, GROUPED)))
@@ -351,13 +355,13 @@ def _aggregates_in(node: exp.Expr, items: Sequence[exp.Expr]) -> list[exp.Expr]:
     if isinstance(node, exp.Query):
         return []
     if isinstance(node, exp.Ordered):
-        return _aggregates_in(meant(node.this, items), items)
+        return _aggregates_in(resolve_entry(node.this, items), items)
     if is_aggregate(node):
         return [node]
     return [a for child in node.iter_expressions() for a in _aggregates_in(child, items)]
 
 
-def _plain(node: exp.Expr) -> exp.Expr:
+def _plain_column(node: exp.Expr) -> exp.Expr:
     """A column without what does not matter in its name: quotes and case."""
     if not isinstance(node, exp.Column) or isinstance(node.this, exp.Star):
         return node
@@ -375,7 +379,7 @@ def _spellings(part: exp.Expr, reader: Reader) -> list[exp.Expr]:
     return [*(exp.column(name, table=t.lower()) for t in tables), *bare]
 
 
-def _replaced(
+def _replace_parts(
     node: exp.Expr, parts: Mapping[exp.Expr, str], found: set[exp.Expr], hidden: frozenset[str] = frozenset()
 ) -> exp.Expr:
     """An expression over the groups, with columns for what they are grouped by and for aggregates. In subqueries, a column of a table that
@@ -383,9 +387,11 @@ def _replaced(
     inside = isinstance(node, exp.Select)
     if isinstance(node, exp.Column) and (node.table.lower() in hidden or (hidden and not node.table)):
         return node.copy()
-    if _plain(node) in parts and (not hidden or isinstance(node, exp.Column)):  # an aggregate of a subquery is its own
+    if _plain_column(node) in parts and (
+        not hidden or isinstance(node, exp.Column)
+    ):  # an aggregate of a subquery is its own
         found.add(node)
-        return named(parts[_plain(node)], GROUPED)
+        return column_of(parts[_plain_column(node)], GROUPED)
     if inside:
         tables = (
             [node.args["from_"].this, *(j.this for j in node.args.get("joins") or ())] if node.args.get("from_") else []
@@ -393,7 +399,7 @@ def _replaced(
         hidden |= {t.alias_or_name.lower() for t in tables} | {""}
     copy = node.copy()
     for child, mine in zip(list(node.iter_expressions()), list(copy.iter_expressions()), strict=True):
-        mine.replace(_replaced(child, parts, found, hidden))
+        mine.replace(_replace_parts(child, parts, found, hidden))
     return copy
 
 

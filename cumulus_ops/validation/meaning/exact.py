@@ -165,7 +165,7 @@ class Needed:
         return f"cumulus_{self.function}_{t.kind}" + (f"_{t.precision}_{t.scale}" if t.kind == "decimal" else "")
 
 
-def _rounded(value: Fraction, to: Type) -> Decimal:
+def _round_exactly(value: Fraction, to: Type) -> Decimal:
     """Half up (away from zero), once, to the scale of ``to``.
 
     >>> _rounded(Fraction(-5, 1000), Type("decimal", 10, 2))
@@ -180,7 +180,7 @@ def _rounded(value: Fraction, to: Type) -> Decimal:
 def _total(to: Type, values: Any) -> Any:
     """The sum of a group's values, rounded once where they are floats."""
     if to.kind == "decimal":
-        return _rounded(sum(map(Fraction, values), Fraction(0)), to) if values else None
+        return _round_exactly(sum(map(Fraction, values), Fraction(0)), to) if values else None
     finite = [v for v in values if math.isfinite(v)]
     if len(finite) < len(values):
         return sum(v for v in values if not math.isfinite(v))
@@ -278,7 +278,7 @@ def _like(_: Type, text: str, pattern: str, escape: str) -> bool:
     return bool(reached >> width & 1)
 
 
-def _sorted(rows: Any, order: str, skipped: str) -> list[Any]:
+def _sort_values(rows: Any, order: str, skipped: str) -> list[Any]:
     """The values of a group's rows ``{v, o0, o1, ..}`` in their order: ``d`` descends, ``f`` has NULLs first. Rows that it leaves
     equal are ordered by their values, NULL last."""
     rows = [r for r in rows if all(r[name] is not None for name in skipped.split(",") if name)]
@@ -308,7 +308,7 @@ def _in_order(function: Callable[[list[Any], str], Any]) -> Callable[..., Any]:
     """A function of a group's values in their order, and a parameter; None of no values."""
 
     def compute(_: Type, rows: Any, order: str, parameter: str, skipped: str) -> Any:
-        values = _sorted(rows, order, skipped)
+        values = _sort_values(rows, order, skipped)
         return function(values, parameter) if values else None
 
     return compute
@@ -329,7 +329,7 @@ def _interpolate(values: list[Any], parameter: str) -> float:
 
 #: Name -> the result for one row's values; those of :data:`OVER_COLUMNS` are for whole columns. NULL where an argument is NULL.
 FUNCTIONS: dict[str, Callable[..., Any]] = {
-    "quotient": lambda to, a, b: _rounded(Fraction(a) / Fraction(b), to),
+    "quotient": lambda to, a, b: _round_exactly(Fraction(a) / Fraction(b), to),
     "total": _total,
     "compare": lambda _, a, b: int(a > b) - int(a < b),
     "var_pop": _moment(0, root=False),

@@ -12,14 +12,14 @@ from cumulus_ops.validation.meaning.terms import (
     Term,
     as_type,
     cast,
+    column_of,
     common,
     exact_type,
     fn,
-    named,
-    quoted,
-    refused,
+    quote,
+    refusal,
     same_kind,
-    unified,
+    unify,
     when,
 )
 from m3.datatypes import BOOL, INT, MAX_PRECISION
@@ -33,7 +33,7 @@ COMPARISONS: Mapping[type[exp.Expr], type[exp.Expr]] = {
 }  # fmt: skip
 
 
-def compared(reader: Reader, form: type[exp.Expr], left: Term, right: Term) -> Term:
+def compare_terms(reader: Reader, form: type[exp.Expr], left: Term, right: Term) -> Term:
     """A comparison of two values of one kind; numbers by all their digits."""
     left, right = same_kind(left, right), same_kind(right, left)
     if _too_wide(left, right) and form is not exp.NullSafeEQ:
@@ -42,7 +42,7 @@ def compared(reader: Reader, form: type[exp.Expr], left: Term, right: Term) -> T
     if left.kind in ("int", "decimal") and right.kind in ("int", "decimal"):
         nodes = [t.node.copy() if t.kind == "int" else as_type(t, exact_type(t)) for t in (left, right)]
     else:
-        nodes, _ = unified("a comparison", [left, right])
+        nodes, _ = unify("a comparison", [left, right])
     return Term(exp.Paren(this=form(this=nodes[0], expression=nodes[1])), BOOL)
 
 
@@ -57,12 +57,12 @@ def _too_wide(left: Term, right: Term) -> bool:
 def _comparison(reader: Reader, node: exp.Expr) -> Term:
     form, left, right = COMPARISONS[type(node)], node.args["this"], node.args["expression"]
     if isinstance(right, exp.Any | exp.All):
-        return _quantified(reader, node, form)
+        return _compare_with_rows(reader, node, form)
     if isinstance(left.unnest(), exp.Tuple):
         result = _rows(reader, form, _pairs(reader, left, right))
     else:
-        result = compared(reader, form, reader.read(left), reader.read(right))
-    return _not(result) if isinstance(node, exp.NullSafeNEQ) else result
+        result = compare_terms(reader, form, reader.read(left), reader.read(right))
+    return _negate(result) if isinstance(node, exp.NullSafeNEQ) else result
 
 
 def _pairs(reader: Reader, left: exp.Expr, right: exp.Expr) -> list[tuple[Term, Term]]:
@@ -73,49 +73,55 @@ def _pairs(reader: Reader, left: exp.Expr, right: exp.Expr) -> list[tuple[Term, 
 def _rows(reader: Reader, form: type[exp.Expr], pairs: Sequence[tuple[Term, Term]]) -> Term:
     """Rows are equal if all pairs are; by order the first pair that differs decides."""
     if form in (exp.EQ, exp.NullSafeEQ, exp.NEQ):
-        equal = _joined(exp.And, [compared(reader, exp.EQ if form is exp.NEQ else form, a, b) for a, b in pairs])
-        return _not(equal) if form is exp.NEQ else equal
+        equal = _join_terms(
+            exp.And, [compare_terms(reader, exp.EQ if form is exp.NEQ else form, a, b) for a, b in pairs]
+        )
+        return _negate(equal) if form is exp.NEQ else equal
     (a, b), rest = pairs[0], pairs[1:]
     if not rest:
-        return compared(reader, form, a, b)
+        return compare_terms(reader, form, a, b)
     strict = exp.LT if form is exp.LTE else exp.GT if form is exp.GTE else form
-    later = _joined(exp.And, [compared(reader, exp.EQ, a, b), _rows(reader, form, rest)])
-    return _joined(exp.Or, [compared(reader, strict, a, b), later])
+    later = _join_terms(exp.And, [compare_terms(reader, exp.EQ, a, b), _rows(reader, form, rest)])
+    return _join_terms(exp.Or, [compare_terms(reader, strict, a, b), later])
 
 
-def _joined(form: type[exp.Expr], terms: Sequence[Term]) -> Term:
+def _join_terms(form: type[exp.Expr], terms: Sequence[Term]) -> Term:
     return Term(exp.Paren(this=reduce(lambda x, y: form(this=x, expression=y), (t.node for t in terms))), BOOL)
 
 
-def _not(term: Term) -> Term:
+def _negate(term: Term) -> Term:
     return Term(exp.Not(this=exp.Paren(this=as_type(term, BOOL))), BOOL)
 
 
 def _logic(reader: Reader, node: exp.Expr) -> Term:
     form = type(node)
-    return _joined(form, [Term(as_type(reader.read(x), BOOL), BOOL) for x in node.flatten(unnest=False)])
+    return _join_terms(form, [Term(as_type(reader.read(x), BOOL), BOOL) for x in node.flatten(unnest=False)])
 
 
 def _between(reader: Reader, node: exp.Expr) -> Term:
     value, low, high = (reader.read(node.args[x]) for x in ("this", "low", "high"))
 
     def inside(low: Term, high: Term) -> Term:
-        return _joined(exp.And, [compared(reader, exp.GTE, value, low), compared(reader, exp.LTE, value, high)])
+        return _join_terms(
+            exp.And, [compare_terms(reader, exp.GTE, value, low), compare_terms(reader, exp.LTE, value, high)]
+        )
 
-    return _joined(exp.Or, [inside(low, high), inside(high, low)]) if node.args.get("symmetric") else inside(low, high)
+    return (
+        _join_terms(exp.Or, [inside(low, high), inside(high, low)]) if node.args.get("symmetric") else inside(low, high)
+    )
 
 
 def _in(reader: Reader, node: exp.Expr) -> Term:
     if node.args.get("query"):
-        return _within(reader, node)
+        return _is_in_rows(reader, node)
     if isinstance(node.this.unnest(), exp.Tuple):
-        return _joined(exp.Or, [_rows(reader, exp.EQ, _pairs(reader, node.this, row)) for row in node.expressions])
+        return _join_terms(exp.Or, [_rows(reader, exp.EQ, _pairs(reader, node.this, row)) for row in node.expressions])
     value = reader.read(node.this)
     options = [same_kind(reader.read(e), value) for e in node.expressions]
     if value.kind == "string" or all(o.kind == "int" for o in (value, *options)):
-        nodes, _ = unified("IN", [value, *options])
+        nodes, _ = unify("IN", [value, *options])
         return Term(exp.In(this=nodes[0], expressions=nodes[1:]), BOOL)
-    return _joined(exp.Or, [compared(reader, exp.EQ, value, o) for o in options])
+    return _join_terms(exp.Or, [compare_terms(reader, exp.EQ, value, o) for o in options])
 
 
 def _is(reader: Reader, node: exp.Expr) -> Term:
@@ -123,7 +129,7 @@ def _is(reader: Reader, node: exp.Expr) -> Term:
     if isinstance(other, exp.Null):
         return Term(exp.Paren(this=exp.Is(this=inner.node, expression=exp.Null())), BOOL)
     if not isinstance(other, exp.Boolean):
-        raise refused("IS with something else")
+        raise refusal("IS with something else")
     tested = as_type(inner, BOOL)
     return Term(
         exp.Anonymous(
@@ -136,7 +142,7 @@ def _is(reader: Reader, node: exp.Expr) -> Term:
 def choice(reader: Reader, conditions: Sequence[exp.Expr], results: Sequence[exp.Expr | None]) -> Term:
     """CASE; one more result than there are conditions, None is NULL."""
     values = [reader.read(r) if r is not None else Term(exp.Null(), None) for r in results]
-    nodes, to = unified("CASE", values)
+    nodes, to = unify("CASE", values)
     pairs = [x for pair in zip(conditions, nodes, strict=False) for x in pair]
     return Term(when(*pairs, nodes[-1]), to if any(v.type is not None for v in values) else None)
 
@@ -147,7 +153,7 @@ def _case(reader: Reader, node: exp.Expr) -> Term:
         conditions = [as_type(reader.read(b.this), BOOL) for b in branches]
     else:
         value = reader.read(operand)
-        conditions = [compared(reader, exp.EQ, value, reader.read(b.this)).node for b in branches]
+        conditions = [compare_terms(reader, exp.EQ, value, reader.read(b.this)).node for b in branches]
     return choice(reader, conditions, [*(b.args["true"] for b in branches), node.args.get("default")])
 
 
@@ -160,20 +166,20 @@ def _decode(reader: Reader, node: exp.Expr) -> Term:
     operand, *rest = node.expressions
     pairs, default = rest[: len(rest) // 2 * 2], rest[-1] if len(rest) % 2 else None
     value = reader.read(operand)
-    conditions = [compared(reader, exp.NullSafeEQ, value, reader.read(s)).node for s in pairs[::2]]
+    conditions = [compare_terms(reader, exp.NullSafeEQ, value, reader.read(s)).node for s in pairs[::2]]
     return choice(reader, conditions, [*pairs[1::2], default])
 
 
 def _coalesce(reader: Reader, node: exp.Expr) -> Term:
     args = [reader.read(n) for n in (node.this, *node.expressions)]
     typed = next((a for a in args if a.value is None and a.type is not None), args[0])
-    nodes, to = unified("COALESCE", [same_kind(a, typed) for a in args])
+    nodes, to = unify("COALESCE", [same_kind(a, typed) for a in args])
     return Term(exp.Anonymous(this="coalesce", expressions=nodes), to)
 
 
 def _nullif(reader: Reader, node: exp.Expr) -> Term:
     value = reader.read(node.this)
-    same = compared(reader, exp.EQ, value, reader.read(node.args["expression"]))
+    same = compare_terms(reader, exp.EQ, value, reader.read(node.args["expression"]))
     return Term(when(same.node, exp.Null(), value.node), value.type)
 
 
@@ -211,7 +217,7 @@ def _scalar(reader: Reader, node: exp.Expr) -> Term:
     return Term(exp.Subquery(this=query), columns[0][1])
 
 
-def _within(reader: Reader, node: exp.Expr) -> Term:
+def _is_in_rows(reader: Reader, node: exp.Expr) -> Term:
     """``x IN (query)``, also of rows."""
     operand = node.this
     nodes = operand.expressions if isinstance(operand, exp.Tuple) else [operand.unnest()]
@@ -222,17 +228,17 @@ def _within(reader: Reader, node: exp.Expr) -> Term:
     types = [common("IN", [t.type, c]) for t, (_, c) in zip(mine, columns, strict=True)]
     left = [as_type(t, to) for t, to in zip(mine, types, strict=True)]
     if any(c is None or not c.same_as(to) for (_, c), to in zip(columns, types, strict=True)):
-        query = _from(query, *(cast(named(n), to) for (n, _), to in zip(columns, types, strict=True)))
+        query = _from(query, *(cast(column_of(n), to) for (n, _), to in zip(columns, types, strict=True)))
     value = left[0] if len(left) == 1 else exp.Tuple(expressions=left)
     return Term(exp.In(this=value, query=exp.Subquery(this=query)), BOOL)
 
 
-def _quantified(reader: Reader, node: exp.Expr, form: type[exp.Expr]) -> Term:
+def _compare_with_rows(reader: Reader, node: exp.Expr, form: type[exp.Expr]) -> Term:
     """``x op ANY (query)`` and ``x op ALL (query)``."""
     right = node.args["expression"]
     inner = _query(right.this)
     if not isinstance(inner, exp.Query):
-        raise refused("ANY or ALL of something else")
+        raise refusal("ANY or ALL of something else")
     query, columns = reader.query(inner, reader.scope)
     mine = [reader.read(node.args["this"].unnest())]
     if isinstance(right, exp.Any):
@@ -244,10 +250,10 @@ def _quantified(reader: Reader, node: exp.Expr, form: type[exp.Expr]) -> Term:
 def _any(reader: Reader, form: type[exp.Expr], mine: list[Term], query: exp.Expr, columns: Columns) -> Term:
     """Whether a comparison with some row is true, else whether it is unknown for some, from what is known of all rows."""
     if len(mine) != 1 or form not in OPPOSITES:
-        raise refused("a comparison with rows outside of a condition")
+        raise refusal("a comparison with rows outside of a condition")
     (name, type_), value = columns[0], mine[0]
     to = common("IN", [value.type, type_])
-    column = as_type(Term(named(name), type_), to)
+    column = as_type(Term(column_of(name), type_), to)
     known = fn(
         "struct",
         fn("count", exp.Literal.number(1)),
@@ -257,17 +263,17 @@ def _any(reader: Reader, form: type[exp.Expr], mine: list[Term], query: exp.Expr
         fn("collect_set", column),
     )
     found = exp.Subquery(this=_from(query, known))
-    rows, values, least, most, every = (exp.Dot(this=found.copy(), expression=quoted(f"col{i}")) for i in range(1, 6))
+    rows, values, least, most, every = (exp.Dot(this=found.copy(), expression=quote(f"col{i}")) for i in range(1, 6))
     x = Term(as_type(value, to), to)
     if form is exp.EQ:
         match = fn("array_contains", every, x.node)
     elif form is exp.NEQ:
         match = exp.Or(
-            this=compared(reader, form, x, Term(least, to)).node,
-            expression=compared(reader, form, x, Term(most, to)).node,
+            this=compare_terms(reader, form, x, Term(least, to)).node,
+            expression=compare_terms(reader, form, x, Term(most, to)).node,
         )
     else:
-        match = compared(reader, form, x, Term(most if form in (exp.LT, exp.LTE) else least, to)).node
+        match = compare_terms(reader, form, x, Term(most if form in (exp.LT, exp.LTE) else least, to)).node
     null = exp.Is(this=x.node.copy(), expression=exp.Null())
     nothing = exp.EQ(this=rows, expression=exp.Literal.number(0))
     unknown = exp.LT(this=values, expression=rows.copy())
@@ -281,8 +287,8 @@ LOGIC: Mapping[type[exp.Expr], Rule] = {
     **dict.fromkeys((exp.Subquery, exp.Select, exp.Union, exp.Except, exp.Intersect), _scalar),
     exp.And: _logic,
     exp.Or: _logic,
-    exp.Not: lambda reader, node: _not(reader.read(node.this)),
-    exp.Xor: lambda reader, node: compared(
+    exp.Not: lambda reader, node: _negate(reader.read(node.this)),
+    exp.Xor: lambda reader, node: compare_terms(
         reader, exp.NEQ, reader.read(node.args["this"]), reader.read(node.args["expression"])
     ),
     exp.Between: _between,

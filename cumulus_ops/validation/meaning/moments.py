@@ -8,20 +8,20 @@ from collections.abc import Mapping
 from sqlglot import exp
 
 from cumulus_ops.validation.meaning.reader import Reader, Rule
-from cumulus_ops.validation.meaning.terms import Term, as_type, cast, fn, number, refused, text, when
+from cumulus_ops.validation.meaning.terms import Term, as_type, cast, fn, number, refusal, text, when
 from m3.datatypes import DATE, INT, STRING, TIMESTAMP, decimal
 
 __all__ = [
     "MOMENTS",
-    "added",
+    "add_steps",
     "difference",
-    "made_date",
-    "made_timestamp",
+    "make_date",
+    "make_timestamp",
     "micros",
     "part",
-    "shifted",
+    "shift_moment",
     "to_date",
-    "truncated",
+    "truncate_moment",
 ]
 
 #: Unit -> Spark's unit, and how many of them it is.
@@ -73,23 +73,23 @@ def steps_of(reader: Reader, node: exp.Expr | None) -> Steps | None:
                 return amount_of(reader, amount, unit.name)
             steps: Steps | None = {}
             for count, name in COMPOUND.findall(str(amount.this)):
-                steps = _merged(steps or {}, amount_of(reader, exp.Literal.string(count), name))
+                steps = _merge_steps(steps or {}, amount_of(reader, exp.Literal.string(count), name))
             return steps
         case exp.Neg():
-            return _scaled(steps_of(reader, node.this), number(-1))
+            return _scale_steps(steps_of(reader, node.this), number(-1))
         case exp.Mul():
             for one, other in (("this", "expression"), ("expression", "this")):
                 steps = steps_of(reader, node.args[one])
                 if steps is not None:
-                    return _scaled(steps, as_type(reader.read(node.args[other]), INT))
+                    return _scale_steps(steps, as_type(reader.read(node.args[other]), INT))
         case exp.Add() | exp.Sub():
             left, right = steps_of(reader, node.args["this"]), steps_of(reader, node.args["expression"])
             if left is not None and right is not None:
-                return _merged(left, right if isinstance(node, exp.Add) else _scaled(right, number(-1)) or {})
+                return _merge_steps(left, right if isinstance(node, exp.Add) else _scale_steps(right, number(-1)) or {})
     return None
 
 
-def _scaled(steps: Steps | None, factor: exp.Expr) -> Steps | None:
+def _scale_steps(steps: Steps | None, factor: exp.Expr) -> Steps | None:
     if steps is None:
         return None
     return {
@@ -97,7 +97,7 @@ def _scaled(steps: Steps | None, factor: exp.Expr) -> Steps | None:
     }
 
 
-def _merged(left: Steps, right: Steps) -> Steps:
+def _merge_steps(left: Steps, right: Steps) -> Steps:
     both = dict(left)
     for unit, amount in right.items():
         both[unit] = exp.Paren(this=exp.Add(this=both[unit], expression=amount)) if unit in both else amount
@@ -108,14 +108,14 @@ def amount_of(reader: Reader, amount: exp.Expr, unit: str) -> Steps:
     """So many of a unit, as a number, a number in quotes, or an INT expression."""
     name = unit_of(unit)
     if name not in UNITS:
-        raise refused(f"an interval of {unit}")
+        raise refusal(f"an interval of {unit}")
     spark, size = UNITS[name]
     if isinstance(amount, exp.Literal):
         return {spark: number(int(str(amount.this)) * size)}
-    return _scaled({spark: as_type(reader.read(amount), INT)}, number(size)) or {}
+    return _scale_steps({spark: as_type(reader.read(amount), INT)}, number(size)) or {}
 
 
-def added(start: Term, steps: Steps) -> Term:
+def add_steps(start: Term, steps: Steps) -> Term:
     """A date or timestamp so much later; a date stays one."""
     node, kind = start.node, start.kind
     for unit in ORDER:
@@ -130,18 +130,18 @@ def added(start: Term, steps: Steps) -> Term:
     return Term(node, DATE if kind == "date" else TIMESTAMP)
 
 
-def shifted(reader: Reader, node: exp.Expr) -> Term | None:
+def shift_moment(reader: Reader, node: exp.Expr) -> Term | None:
     """``+`` and ``-`` with a date in it; None for sums of numbers."""
     left, right, plus = node.args["this"], node.args["expression"], isinstance(node, exp.Add)
     for start, step in ((left, right), (right, left)) if plus else ((left, right),):
         steps = steps_of(reader, step)
         if steps is not None:
-            return added(reader.read(start), steps if plus else _scaled(steps, number(-1)) or {})
+            return add_steps(reader.read(start), steps if plus else _scale_steps(steps, number(-1)) or {})
     a, b = reader.read(left), reader.read(right)
     if plus and (a.kind, b.kind) == ("int", "date"):
         a, b = b, a
     if (a.kind, b.kind) == ("date", "int"):
-        return added(a, {"DAY": b.node if plus else exp.Paren(this=exp.Neg(this=exp.Paren(this=b.node)))})
+        return add_steps(a, {"DAY": b.node if plus else exp.Paren(this=exp.Neg(this=exp.Paren(this=b.node)))})
     if not plus and a.kind == b.kind == "date":
         return difference(a, b)
     if not plus and {a.kind, b.kind} <= {"date", "timestamp"}:
@@ -167,7 +167,7 @@ def seconds_between(later: Term, earlier: Term) -> Term:
     return Term(cast(exp.Paren(this=exp.Div(this=cast(span, decimal(18, 0)), expression=million)), SPAN), SPAN)
 
 
-def made_timestamp(*parts: Term) -> Term:
+def make_timestamp(*parts: Term) -> Term:
     """MAKE_TIMESTAMP(year, month, day, hour, minute, second); what is below microseconds is cut off."""
     *whole, seconds = parts
     ints = [exp.Cast(this=as_type(p, INT), to=exp.DataType.build("INT", dialect="spark")) for p in whole]
@@ -186,7 +186,7 @@ def _bucket(reader: Reader, node: exp.Expr) -> Term:
         width = exp.Interval(this=width)
     steps = steps_of(reader, width) or {}
     if not steps or "MONTH" in steps:
-        raise refused("spans of months")
+        raise refusal("spans of months")
     seconds = [exp.Mul(this=n.copy(), expression=number(86400 if u == "DAY" else 1)) for u, n in steps.items()]
     size = exp.Paren(
         this=exp.Mul(
@@ -218,21 +218,21 @@ def _date_add(reader: Reader, node: exp.Expr) -> Term:
     start = reader.read(node.this)
     if isinstance(node, exp.TsOrDsAdd) or start.kind == "string":
         start = Term(as_type(start, DATE), DATE)
-    return added(start, steps if direction > 0 else _scaled(steps, number(-1)) or {})
+    return add_steps(start, steps if direction > 0 else _scale_steps(steps, number(-1)) or {})
 
 
 def _date_diff(reader: Reader, node: exp.Expr) -> Term:
     unit = node.args.get("unit")
     if unit is not None and unit_of(unit.name) != "DAY":
-        raise refused(f"a difference in {unit.name}")
+        raise refusal(f"a difference in {unit.name}")
     return difference(_moment(reader, node.this), _moment(reader, node.args["expression"]))
 
 
-def truncated(_: Reader, value: Term, unit: exp.Expr | None) -> Term:
+def truncate_moment(_: Reader, value: Term, unit: exp.Expr | None) -> Term:
     """The start of the period that a moment is in; a date's is a date, unless it is shorter than a day."""
     name = unit_of(unit.name) if unit is not None else ""
     if name not in UNITS:
-        raise refused(f"DATE_TRUNC to {unit.sql() if unit is not None else 'nothing'}")
+        raise refusal(f"DATE_TRUNC to {unit.sql() if unit is not None else 'nothing'}")
     to = TIMESTAMP if value.kind == "timestamp" or name in ("HOUR", "MINUTE", "SECOND") else DATE
     return Term(cast(fn("date_trunc", text(name), as_type(value, TIMESTAMP)), to), to)
 
@@ -248,7 +248,7 @@ def part(reader: Reader, name: str, value: Term) -> Term:
         return _day_of_week(reader, value, "ISO" if "ISO" in name else name)
     function = PARTS.get(name) or PARTS.get(unit_of(name))
     if function is None:
-        raise refused(f"EXTRACT({name})")
+        raise refusal(f"EXTRACT({name})")
     return _part_of(function, value)
 
 
@@ -277,14 +277,14 @@ def to_date(reader: Reader, node: exp.Expr) -> Term:
     return Term(cast(reader.read(node).node, DATE), DATE)
 
 
-def _formatted(reader: Reader, node: exp.Expr) -> Term:
+def _format_moment(reader: Reader, node: exp.Expr) -> Term:
     inner = node.this.this if isinstance(node.this, exp.TimeStrToTime) else node.this
     pattern = str(node.args["format"].this).replace("strict", "")
     spark = re.sub(r"%.|[^%]+", lambda m: FORMATS.get(m[0], m[0]), pattern)
     return Term(fn("date_format", cast(reader.read(inner).node, TIMESTAMP), text(spark)), STRING)
 
 
-def made_date(*parts: Term) -> Term:
+def make_date(*parts: Term) -> Term:
     """MAKE_DATE(year, month, day)."""
     as_ints = [exp.Cast(this=as_type(p, INT), to=exp.DataType.build("INT", dialect="spark")) for p in parts]
     return Term(fn("make_date", *as_ints), DATE)
@@ -296,7 +296,7 @@ MOMENTS: Mapping[type[exp.Expr], Rule] = {
     **dict.fromkeys((exp.DateDiff, exp.TimestampDiff, exp.TsOrDsDiff), _date_diff),
     **dict.fromkeys(
         (exp.DateTrunc, exp.TimestampTrunc),
-        lambda reader, node: truncated(reader, _moment(reader, node.this), node.args.get("unit")),
+        lambda reader, node: truncate_moment(reader, _moment(reader, node.this), node.args.get("unit")),
     ),
     **dict.fromkeys((exp.TsOrDsToDate, exp.StrToDate, exp.Date), lambda reader, node: to_date(reader, node.this)),
     **dict.fromkeys(
@@ -306,14 +306,14 @@ MOMENTS: Mapping[type[exp.Expr], Rule] = {
     exp.DayOfWeek: lambda reader, node: _day_of_week(reader, _moment(reader, node.this), "DAYOFWEEK"),
     exp.DayOfWeekIso: lambda reader, node: _day_of_week(reader, _moment(reader, node.this), "ISO"),
     exp.LastDay: lambda reader, node: Term(fn("last_day", _moment(reader, node.this).node), DATE),
-    exp.TimestampFromParts: lambda reader, node: made_timestamp(
+    exp.TimestampFromParts: lambda reader, node: make_timestamp(
         *(reader.read(node.args[n]) for n in ("year", "month", "day", "hour", "min", "sec"))
     ),
     exp.DateBin: _bucket,
     exp.Extract: _extract,
-    exp.AddMonths: lambda reader, node: added(
+    exp.AddMonths: lambda reader, node: add_steps(
         _moment(reader, node.this), {"MONTH": as_type(reader.read(node.args["expression"]), INT)}
     ),
-    exp.TimeToStr: _formatted,
-    exp.DateFromParts: lambda reader, node: made_date(*(reader.read(node.args[n]) for n in ("year", "month", "day"))),
+    exp.TimeToStr: _format_moment,
+    exp.DateFromParts: lambda reader, node: make_date(*(reader.read(node.args[n]) for n in ("year", "month", "day"))),
 }

@@ -8,27 +8,27 @@ from functools import reduce
 
 from sqlglot import exp
 
-from cumulus_ops.validation.meaning.moments import shifted, truncated
+from cumulus_ops.validation.meaning.moments import shift_moment, truncate_moment
 from cumulus_ops.validation.meaning.reader import Reader, Rule
 from cumulus_ops.validation.meaning.terms import (
     SPARK,
     Term,
     as_type,
-    bounded,
+    bound_type,
     cast,
     exact_type,
     fn,
     literal,
     number,
     quotient_type,
-    refused,
+    refusal,
     text,
-    unified,
+    unify,
     when,
 )
 from m3.datatypes import BOOL, DOUBLE, INT, MAX_PRECISION, Type
 
-__all__ = ["EXPM1", "LOG1P", "NUMBERS", "arithmetic", "bits", "divided", "failing", "positive_mod"]
+__all__ = ["EXPM1", "LOG1P", "NUMBERS", "arithmetic", "bits", "divide", "fail_with", "positive_mod"]
 
 FORMS: Mapping[type[exp.Expr], str] = {
     exp.Add: "add",
@@ -51,7 +51,7 @@ QUOTIENT_DECIMALS = 22
 STAYING = ("postgres", "duckdb")
 
 
-def failing(message: str) -> exp.Expr:
+def fail_with(message: str) -> exp.Expr:
     """An expression that is an error when it is computed."""
     return fn("raise_error", text(message))
 
@@ -64,24 +64,24 @@ def arithmetic(reader: Reader, op: str, a: Term, b: Term) -> Term:
     if isinstance(a.value, int) and isinstance(b.value, int) and op in FOLDED and a.kind == b.kind == "int":
         return literal(FOLDED[op](a.value, b.value))
     if not {a.kind, b.kind} <= {"int", "decimal", "double"}:
-        raise refused(f"{op} of {a.known} and {b.known}")
+        raise refusal(f"{op} of {a.known} and {b.known}")
     if "double" in (a.kind, b.kind):
-        node = _applied("div" if op == "idiv" else op, as_type(a, DOUBLE), as_type(b, DOUBLE))
+        node = _apply("div" if op == "idiv" else op, as_type(a, DOUBLE), as_type(b, DOUBLE))
         return Term(cast(node, INT), INT) if op == "idiv" else Term(node, DOUBLE)
     to = _type_of(reader, op, a, b)
     if to.kind == "int" and all(t.kind == "int" or exact_type(t).scale == 0 for t in (a, b)):
-        return Term(_applied(op, as_type(a, INT), as_type(b, INT)), INT)
+        return Term(_apply(op, as_type(a, INT), as_type(b, INT)), INT)
     x, y = exact_type(a), exact_type(b)
     if op == "div":
-        return Term(divided(reader, as_type(a, x), x, as_type(b, y), y, to), to)
-    return Term(_applied(op, _exact(a, x), _exact(b, y)), to)
+        return Term(divide(reader, as_type(a, x), x, as_type(b, y), y, to), to)
+    return Term(_apply(op, _exact(a, x), _exact(b, y)), to)
 
 
 def _exact(term: Term, to: Type) -> exp.Expr:
     return cast(term.node, to) if term.kind == "int" else as_type(term, to)
 
 
-def _applied(op: str, a: exp.Expr, b: exp.Expr) -> exp.Expr:
+def _apply(op: str, a: exp.Expr, b: exp.Expr) -> exp.Expr:
     return exp.Paren(this=NODES[op](this=a, expression=b))
 
 
@@ -92,12 +92,12 @@ def _type_of(reader: Reader, op: str, a: Term, b: Term) -> Type:
         return INT
     if op in ("add", "sub"):
         scale = max(x.scale, y.scale)
-        return bounded(max(x.precision - x.scale, y.precision - y.scale) + scale + 1, scale)
+        return bound_type(max(x.precision - x.scale, y.precision - y.scale) + scale + 1, scale)
     if op == "mul":
-        return bounded(x.precision + y.precision + 1, x.scale + y.scale)
+        return bound_type(x.precision + y.precision + 1, x.scale + y.scale)
     if op == "mod":
         scale = max(x.scale, y.scale)
-        return bounded(max(1, min(x.precision - x.scale, y.precision - y.scale) + scale), scale)
+        return bound_type(max(1, min(x.precision - x.scale, y.precision - y.scale) + scale), scale)
     if reader.dialect not in SPARK or a.kind == b.kind == "int":
         return quotient_type(x)
     return _spark_quotient(x, y)
@@ -105,10 +105,10 @@ def _type_of(reader: Reader, op: str, a: Term, b: Term) -> Type:
 
 def _spark_quotient(x: Type, y: Type) -> Type:
     scale = max(6, x.scale + y.precision + 1)
-    return bounded(x.precision - x.scale + y.scale + scale, scale)
+    return bound_type(x.precision - x.scale + y.scale + scale, scale)
 
 
-def divided(reader: Reader, a: exp.Expr, x: Type, b: exp.Expr, y: Type, to: Type) -> exp.Expr:
+def divide(reader: Reader, a: exp.Expr, x: Type, b: exp.Expr, y: Type, to: Type) -> exp.Expr:
     """The quotient of decimals of types ``x`` and ``y``, rounded half up once, as ``to``."""
     raised = to.scale - y.precision - 1  # of a dividend with so many decimals Spark's quotient has those of the type
     if raised > x.scale and x.precision - x.scale + max(raised, y.scale + to.scale) <= MAX_PRECISION:
@@ -118,12 +118,12 @@ def divided(reader: Reader, a: exp.Expr, x: Type, b: exp.Expr, y: Type, to: Type
     once = spark.scale == to.scale and (to.scale <= QUOTIENT_DECIMALS or y.precision + to.scale <= MAX_PRECISION)
     if not once:
         return reader.exactly("quotient", to, a, b)
-    return _applied("div", a, b) if spark == to else cast(_applied("div", a, b), to)
+    return _apply("div", a, b) if spark == to else cast(_apply("div", a, b), to)
 
 
 def _binary(reader: Reader, node: exp.Expr) -> Term:
     if isinstance(node, exp.Add | exp.Sub):
-        found = shifted(reader, node)
+        found = shift_moment(reader, node)
         if found is not None:
             return found
     return arithmetic(reader, FORMS[type(node)], reader.read(node.args["this"]), reader.read(node.args["expression"]))
@@ -140,7 +140,7 @@ def bits(reader: Reader, node: exp.Expr) -> Term:
     """``&``, ``|``, ``~`` and the exclusive or, of the 64 bits of INTs."""
     args = [reader.read(node.args[x]) for x in ("this", "expression") if node.args.get(x) is not None]
     if any(a.kind not in ("int", "null") for a in args):
-        raise refused(f"bits of {' and '.join(str(a.known) for a in args)}")
+        raise refusal(f"bits of {' and '.join(str(a.known) for a in args)}")
     nodes = [exp.Paren(this=as_type(a, INT)) for a in args]
     made = type(node)(this=nodes[0]) if len(nodes) == 1 else type(node)(this=nodes[0], expression=nodes[1])
     return Term(exp.Paren(this=made), INT)
@@ -164,24 +164,24 @@ def _sign(reader: Reader, node: exp.Expr) -> Term:
     return Term(cast(fn("sign", inner.node), to), to)
 
 
-def _rounded(reader: Reader, node: exp.Expr) -> Term:
+def _round(reader: Reader, node: exp.Expr) -> Term:
     """ROUND (half up) and TRUNC (towards zero) to a number of digits."""
     op = "round" if isinstance(node, exp.Round) else "trunc"
     value, wanted = reader.read(node.this), node.args.get("decimals")
     if value.kind in ("date", "timestamp"):
-        return truncated(reader, value, wanted)
+        return truncate_moment(reader, value, wanted)
     digits = reader.read(wanted) if wanted is not None else literal(0)
-    return rounded(reader, op, value, digits)
+    return round_number(reader, op, value, digits)
 
 
-def rounded(reader: Reader, op: str, value: Term, digits: Term) -> Term:
+def round_number(reader: Reader, op: str, value: Term, digits: Term) -> Term:
     """ROUND or TRUNC of a number."""
     if not isinstance(digits.value, int) or value.kind == "double":
         return Term(reader.exactly(op, value.known, value.node, as_type(digits, INT)), value.known)
     to = value.known
     if value.kind == "decimal":
         scale = max(0, min(to.scale, digits.value))
-        to = bounded(to.precision - to.scale + 1 + scale, scale)
+        to = bound_type(to.precision - to.scale + 1 + scale, scale)
     elif digits.value >= 0:
         return value
     if op == "trunc":
@@ -193,20 +193,20 @@ def rounded(reader: Reader, op: str, value: Term, digits: Term) -> Term:
 def _whole(reader: Reader, node: exp.Expr) -> Term:
     inner = reader.read(node.this)
     if node.args.get("decimals") is not None or node.args.get("to") is not None:
-        raise refused(f"{node.key.upper()} with digits")
+        raise refusal(f"{node.key.upper()} with digits")
     if inner.kind == "int":
         return inner
     up = isinstance(node, exp.Ceil)
     if inner.kind == "double" and reader.dialect in STAYING:
         return Term(reader.exactly("ceil" if up else "floor", DOUBLE, inner.node), DOUBLE)
     t = inner.known
-    to = bounded(t.precision - t.scale + 1, 0) if t.kind == "decimal" else INT
+    to = bound_type(t.precision - t.scale + 1, 0) if t.kind == "decimal" else INT
     return Term(cast(fn("ceil" if up else "floor", inner.node), to), to)
 
 
 def _extreme(reader: Reader, node: exp.Expr) -> Term:
     """The greatest or least that is not NULL."""
-    nodes, to = unified(node.key, [reader.read(n) for n in (node.this, *node.expressions)])
+    nodes, to = unify(node.key, [reader.read(n) for n in (node.this, *node.expressions)])
     return Term(
         fn("greatest" if isinstance(node, exp.Greatest) else "least", *nodes) if len(nodes) > 1 else nodes[0], to
     )
@@ -232,7 +232,7 @@ def _double(name: str, defined: Callable[..., exp.Expr]) -> Callable[..., Term]:
         known = exp.Paren(this=exp.Or(this=defined(*nodes), expression=exp.Or(this=fn("isnan", nodes[0]), expression=fn("isnan", nodes[-1]))))  # fmt: skip
         missing = exp.Not(this=exp.Paren(this=known))
         overflow = reduce(lambda a, b: exp.And(this=a, expression=b), [_infinite(result), *map(_finite, nodes)])
-        wrong = cast(failing(f"{name} is not defined there"), DOUBLE)
+        wrong = cast(fail_with(f"{name} is not defined there"), DOUBLE)
         return Term(when(missing, wrong, overflow, wrong, result), DOUBLE)
 
     return called
@@ -260,7 +260,7 @@ LOG10, LOG2, POWER = _double("log10", _above_zero), _double("log2", _above_zero)
 LOG = _double("log", lambda base, x: exp.And(this=_above_zero(base), expression=_above_zero(x)))
 
 
-def _powered(base: Term, exponent: Term) -> Term:
+def _power(base: Term, exponent: Term) -> Term:
     """POWER, where Java has NaN for powers of 1 that are 1 in C and in PostgreSQL: 1 to the power of NaN, -1 to that of an infinity."""
     one = cast(text("1"), DOUBLE)
     same = exp.EQ(this=as_type(base, DOUBLE), expression=one)
@@ -278,7 +278,7 @@ OF_DOUBLES: Mapping[type[exp.Expr], Callable[..., Term]] = {
     exp.Sqrt: SQRT,
     exp.Exp: EXP,
     exp.Ln: LN,
-    exp.Pow: _powered,
+    exp.Pow: _power,
     exp.Cbrt: _double("cbrt", _always),
     exp.Sin: _double("sin", _finite),
     exp.Cos: _double("cos", _finite),
@@ -333,8 +333,8 @@ NUMBERS: Mapping[type[exp.Expr], Rule] = {
     exp.Neg: _minus,
     exp.Abs: _absolute,
     exp.Sign: _sign,
-    exp.Round: _rounded,
-    exp.Trunc: _rounded,
+    exp.Round: _round,
+    exp.Trunc: _round,
     exp.Ceil: _whole,
     exp.Floor: _whole,
     exp.Greatest: _extreme,

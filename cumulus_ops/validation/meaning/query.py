@@ -12,28 +12,28 @@ from sqlglot import exp
 from cumulus_ops.project.errors import InputProblem
 from cumulus_ops.validation.meaning.clauses import (
     Tables,
-    by_position,
-    expanded,
+    expand_stars,
     group_apart,
     group_keys,
     grouping_sets,
-    item_names,
-    meant,
+    name_items,
+    order_by_position,
     place_of,
+    replace_names,
+    resolve_entry,
     set_group,
     tie_breakers,
     total_of,
-    unaliased,
 )
 from cumulus_ops.validation.meaning.exact import Needed
 from cumulus_ops.validation.meaning.reader import Columns, Options, Reader, Scope
 from cumulus_ops.validation.meaning.rules import RULES
-from cumulus_ops.validation.meaning.terms import Term, as_table, as_type, cast, common, named, quoted, refused
-from cumulus_ops.validation.meaning.windows import ordered
+from cumulus_ops.validation.meaning.terms import Term, as_table, as_type, cast, column_of, common, quote, refusal
+from cumulus_ops.validation.meaning.windows import order_entry
 from m3.datatypes import Type
 from m3.program import Relation
 
-__all__ = ["SparkQuery", "written_out"]
+__all__ = ["SparkQuery", "write_out"]
 
 UNLIMITED = ("order", "limit", "offset")
 ORDER_KEY = "#order_{}"
@@ -47,7 +47,7 @@ class SparkQuery:
     needed: frozenset[Needed]
 
 
-def written_out(
+def write_out(
     sql: str,
     relations: Sequence[Relation],
     dialect: str | None = None,
@@ -81,7 +81,7 @@ def written_out(
     Example:
         >>> from m3.datatypes import INT
         >>> from m3.program import Column, Relation
-        >>> written_out("SELECT a / 2 AS b FROM r ORDER BY 1", [Relation("r", (Column("a", INT),))]).sql
+        >>> write_out("SELECT a / 2 AS b FROM r ORDER BY 1", [Relation("r", (Column("a", INT),))]).sql
         'SELECT (CAST(CAST(a AS DECIMAL(19, 0)) AS DECIMAL(36, 17)) / CAST(2L AS DECIMAL(1, 0))) AS `b` FROM `r` AS `r`'
     """
     try:
@@ -94,22 +94,22 @@ def written_out(
     queries = _Queries(options, {r.name.lower(): r for r in relations}, views or {}, [] if ordered else None)
     query, columns = queries.query(tree, None, outermost=True)
     if declared:
-        query = _declared(query, columns, declared, queries.order)
+        query = _select_declared(query, columns, declared, queries.order)
     return SparkQuery(query.sql(dialect="spark"), frozenset(options.needed))
 
 
-def _declared(
+def _select_declared(
     query: exp.Expr, columns: Columns, declared: Sequence[tuple[str, Type]], order: list[tuple[str, exp.Expr]] | None
 ) -> exp.Expr:
     """The columns by their declared names and types; in an order, if there is to be one."""
     if len(columns) != len(declared):
-        raise refused(f"a query of {len(columns)} columns for a view of {len(declared)}")
+        raise refusal(f"a query of {len(columns)} columns for a view of {len(declared)}")
     made = _select_as(query, columns, declared)
     if order is not None:
         for number, (name, _) in enumerate(order):
-            made.append("expressions", exp.alias_(named(name), quoted(ORDER_KEY.format(number))))
-        first = [ordered(named(ORDER_KEY.format(number)), like) for number, (_, like) in enumerate(order)]
-        made.set("order", exp.Order(expressions=[*first, *(ordered(named(n), None) for n, _ in declared)]))
+            made.append("expressions", exp.alias_(column_of(name), quote(ORDER_KEY.format(number))))
+        first = [order_entry(column_of(ORDER_KEY.format(number)), like) for number, (_, like) in enumerate(order)]
+        made.set("order", exp.Order(expressions=[*first, *(order_entry(column_of(n), None) for n, _ in declared)]))
     return made
 
 
@@ -128,15 +128,15 @@ class _Queries:
         if isinstance(node, exp.Select):
             return self._select(node, parent, outermost=outermost)
         if isinstance(node, exp.SetOperation):
-            return self._combined(node, parent, outermost=outermost)
+            return self._combine(node, parent, outermost=outermost)
         if isinstance(node, exp.Subquery):  # with clauses of its own behind the parentheses
             inner, columns = self.query(node.this, self._with(node, parent))
-            return self._end(node, inner, columns, outermost=outermost), columns
+            return self._add_end(node, inner, columns, outermost=outermost), columns
         if isinstance(node, exp.Values):
             return self._values(node, parent)
         if isinstance(node, exp.Table):
             return self.query(exp.select("*").from_(node.copy()), parent)
-        raise refused(f"the query {node.key.upper()}")
+        raise refusal(f"the query {node.key.upper()}")
 
     def _view(self, name: str) -> tuple[exp.Expr, Columns] | None:
         """Another view of the project, as if it were a WITH query."""
@@ -162,7 +162,7 @@ class _Queries:
         made = exp.Select()
         reader = Reader(self.options, scope, self.query)
         Tables(self.query, self.relations, self._view).all(select, made, scope, reader)
-        items = expanded(select, scope)
+        items = expand_stars(select, scope)
         reader.windows = {w.name.lower(): w for w in select.args.get("windows") or ()}
         reader.ties = tie_breakers(items, select)
         where = select.args.get("where")
@@ -170,9 +170,9 @@ class _Queries:
             made.set("where", exp.Where(this=reader.condition(where.this)))
         set_group(select, made, items, reader)
         terms = [reader.read(item.unalias()) for item in items]
-        names = item_names(items)
+        names = name_items(items)
         columns: Columns = [(n, t.type) for n, t in zip(names, terms, strict=True)]
-        aliased = [exp.alias_(t.node, quoted(n)) for n, t in zip(names, terms, strict=True)]
+        aliased = [exp.alias_(t.node, quote(n)) for n, t in zip(names, terms, strict=True)]
         made.set("expressions", aliased)
         if select.args.get("having") is not None:
             made.set("having", exp.Having(this=reader.condition(select.args["having"].this)))
@@ -181,9 +181,9 @@ class _Queries:
         windowed = any(i.find(exp.Window) for i in items) or select.args.get("qualify") is not None
         if empty and group_keys(select) and not windowed:
             return self._with_totals(select, scope, (made, columns, items, reader), len(empty), outermost)
-        result = self._finished(select, made, columns, items, reader, outermost)
+        result = self._finish(select, made, columns, items, reader, outermost)
         if self.options.apart:
-            _carry(made, scope)
+            _carry_columns(made, scope)
             group_apart(select, made, items, reader)
         return result
 
@@ -197,7 +197,7 @@ class _Queries:
     ) -> tuple[exp.Expr, Columns]:
         """The empty grouping set has its row also where there are no rows at all, which Spark leaves out."""
         made, columns, items, reader = read
-        keys = {meant(e, items, scope) for e in group_keys(select)}
+        keys = {resolve_entry(e, items, scope) for e in group_keys(select)}
         nothing = made.copy()
         nothing.set("group", None)
         bodies = [total_of(i.unalias(), keys, reader) for i in items]
@@ -205,7 +205,7 @@ class _Queries:
             Term(as_type(reader.read(b), t), t) if t is not None else reader.read(b)
             for b, (_, t) in zip(bodies, columns, strict=True)
         ]
-        nothing.set("expressions", [exp.alias_(t.node, quoted(n)) for t, (n, _) in zip(terms, columns, strict=True)])
+        nothing.set("expressions", [exp.alias_(t.node, quote(n)) for t, (n, _) in zip(terms, columns, strict=True)])
         test: exp.Expr = exp.EQ(this=exp.Count(this=exp.Star()), expression=exp.Literal.number(0))
         if select.args.get("having") is not None:
             having = reader.condition(total_of(select.args["having"].this, keys, reader))
@@ -217,9 +217,9 @@ class _Queries:
         listed = _select_all(both, columns)
         if select.args.get("distinct") is not None:
             listed.set("distinct", exp.Distinct())
-        return self._end(by_position(select, items, columns), listed, columns, outermost=outermost), columns
+        return self._add_end(order_by_position(select, items, columns), listed, columns, outermost=outermost), columns
 
-    def _finished(
+    def _finish(
         self,
         select: exp.Select,
         made: exp.Select,
@@ -234,30 +234,30 @@ class _Queries:
         result: exp.Expr = made
         listed = columns
         if outermost and unique is not None and on is None:
-            self._order_by_columns(by_position(select, items, columns), columns)
+            self._order_by_columns(order_by_position(select, items, columns), columns)
         elif outermost:
             listed = [*columns, *self._order_by_expressions(select, made, items, reader)]
         if select.args.get("qualify") is not None:
-            test = reader.read(unaliased(select.args["qualify"].this, items)).node
-            result = _kept(made, listed, test, "qualify_")
+            test = reader.read(replace_names(select.args["qualify"].this, items)).node
+            result = _filter_rows(made, listed, test, "qualify_")
         if on is not None:
-            first = [meant(n, items) for n in (on.expressions if isinstance(on, exp.Tuple) else [on.unnest()])]
+            first = [resolve_entry(n, items) for n in (on.expressions if isinstance(on, exp.Tuple) else [on.unnest()])]
             order = self._order(select, items, reader)
-            order += [ordered(reader.read(n).node, None) for n in reader.ties]
+            order += [order_entry(reader.read(n).node, None) for n in reader.ties]
             number = exp.Window(
                 this=exp.Anonymous(this="row_number"),
                 partition_by=[reader.read(n).node for n in first],
                 order=exp.Order(expressions=order),
             )
-            return _kept(made, listed, exp.EQ(this=number, expression=exp.Literal.number(1)), "first_"), columns
+            return _filter_rows(made, listed, exp.EQ(this=number, expression=exp.Literal.number(1)), "first_"), columns
         if unique is not None:
             made.set("distinct", exp.Distinct())
         if outermost or not any(select.args.get(x) for x in ("limit", "offset")):
             return result, columns
         if result is not made or unique is not None:
-            return self._limit_by_columns(by_position(select, items, columns), result, columns), columns
+            return self._limit_by_columns(order_by_position(select, items, columns), result, columns), columns
         # rows that the order leaves equal are ordered by all columns, so that it is decided which are first
-        others = [ordered(t.node, None) for t in (reader.read(i.unalias()) for i in items)]
+        others = [order_entry(t.node, None) for t in (reader.read(i.unalias()) for i in items)]
         made.set("order", exp.Order(expressions=[*self._order(select, items, reader), *others]))
         _limit(made, select)
         return made, columns
@@ -274,8 +274,8 @@ class _Queries:
         order = select.args.get("order") if self.order is not None else None
         found: Columns = []
         for number, o in enumerate(order.expressions if order is not None else ()):
-            term, name = reader.read(meant(o.this, items)), ORDER_KEY.format(number)
-            made.append("expressions", exp.alias_(term.node, quoted(name)))
+            term, name = reader.read(resolve_entry(o.this, items)), ORDER_KEY.format(number)
+            made.append("expressions", exp.alias_(term.node, quote(name)))
             found.append((name, term.type))
             assert self.order is not None
             self.order.append((name, o))
@@ -284,10 +284,12 @@ class _Queries:
     def _order(self, select: exp.Expr, items: Sequence[exp.Expr], reader: Reader) -> list[exp.Expr]:
         order = select.args.get("order")
         return (
-            [ordered(reader.read(meant(o.this, items)).node, o) for o in order.expressions] if order is not None else []
+            [order_entry(reader.read(resolve_entry(o.this, items)).node, o) for o in order.expressions]
+            if order is not None
+            else []
         )
 
-    def _end(self, node: exp.Expr, made: exp.Expr, columns: Columns, *, outermost: bool) -> exp.Expr:
+    def _add_end(self, node: exp.Expr, made: exp.Expr, columns: Columns, *, outermost: bool) -> exp.Expr:
         """What stands behind a query, about its columns: ORDER BY, OFFSET and LIMIT. The view's own are left out, and noted."""
         if outermost:
             self._order_by_columns(node, columns)
@@ -297,14 +299,14 @@ class _Queries:
     def _limit_by_columns(self, node: exp.Expr, query: exp.Expr, columns: Columns) -> exp.Expr:
         """The first rows of a query whose ORDER BY names its columns, or their places; rows that it leaves equal are ordered by all columns."""
         made = _select_all(query, columns)
-        order = [ordered(named(name), o) for name, o in _ordering(node, columns)]
-        made.set("order", exp.Order(expressions=[*order, *(ordered(named(n), None) for n, _ in columns)]))
+        order = [order_entry(column_of(name), o) for name, o in _ordering(node, columns)]
+        made.set("order", exp.Order(expressions=[*order, *(order_entry(column_of(n), None) for n, _ in columns)]))
         _limit(made, node)
         return made
 
     # -- set operations and VALUES ------------------------------------------------------------------------------------
 
-    def _combined(self, node: exp.SetOperation, parent: Scope | None, *, outermost: bool) -> tuple[exp.Expr, Columns]:
+    def _combine(self, node: exp.SetOperation, parent: Scope | None, *, outermost: bool) -> tuple[exp.Expr, Columns]:
         scope = self._with(node, parent)
         sides = []
         for side in (node.left, node.right):
@@ -320,7 +322,7 @@ class _Queries:
             for q, c in ((left, ours), (right, theirs))
         )
         made = type(node)(this=first, expression=second, distinct=bool(node.args.get("distinct")))
-        return self._end(node, made, columns, outermost=outermost), columns
+        return self._add_end(node, made, columns, outermost=outermost), columns
 
     def _values(self, node: exp.Values, parent: Scope | None) -> tuple[exp.Expr, Columns]:
         """VALUES as a union of rows."""
@@ -332,7 +334,7 @@ class _Queries:
         names = [f"column_{i + 1}" for i in range(len(types))]
         selects = [
             exp.Select(expressions=[
-                exp.alias_(cast(t.node, to), quoted(n)) for t, to, n in zip(row, types, names, strict=True)
+                exp.alias_(cast(t.node, to), quote(n)) for t, to, n in zip(row, types, names, strict=True)
             ])
             for row in rows
         ]  # fmt: skip
@@ -342,28 +344,28 @@ class _Queries:
         return made, list(zip(names, types, strict=True))
 
 
-def _carry(made: exp.Select, scope: Scope) -> None:
+def _carry_columns(made: exp.Select, scope: Scope) -> None:
     """Give the first table of FROM the columns of queries around that queries within ask for: of these Spark sees one level only."""
     if not scope.carried:
         return
     source = made.args["from_"].this
     sides = {str(j.args.get("side") or "").upper() for j in made.args.get("joins") or ()}
     if not isinstance(source, exp.Table | exp.Subquery) or source.args.get("joins") or sides & {"RIGHT", "FULL"}:
-        raise refused("a subquery that mentions a table two levels outside, within an outer join,")
+        raise refusal("a subquery that mentions a table two levels outside, within an outer join,")
     alias = next(iter(scope.tables))
-    items: list[exp.Expr] = [exp.Column(this=exp.Star(), table=quoted(alias))]
-    items += [exp.alias_(column.copy(), quoted(name)) for name, column in scope.carried.items()]
+    items: list[exp.Expr] = [exp.Column(this=exp.Star(), table=quote(alias))]
+    items += [exp.alias_(column.copy(), quote(name)) for name, column in scope.carried.items()]
     made.set("from_", exp.From(this=as_table(exp.Select(expressions=items, from_=exp.From(this=source)), alias)))
 
 
 def _select_as(query: exp.Expr, columns: Columns, wanted: Sequence[tuple[str, Type]]) -> exp.Select:
     """``SELECT columns FROM (query)``, each by a name and as a type."""
     pairs = zip(columns, wanted, strict=True)
-    items = [exp.alias_(as_type(Term(named(n), t), to), quoted(name)) for (n, t), (name, to) in pairs]
+    items = [exp.alias_(as_type(Term(column_of(n), t), to), quote(name)) for (n, t), (name, to) in pairs]
     return exp.Select(expressions=items, from_=exp.From(this=as_table(query)))
 
 
-def _kept(made: exp.Select, columns: Columns, test: exp.Expr, name: str) -> exp.Expr:
+def _filter_rows(made: exp.Select, columns: Columns, test: exp.Expr, name: str) -> exp.Expr:
     """The rows of a SELECT for which a test over its window functions is true."""
     made.append("expressions", exp.alias_(test, exp.to_identifier(name)))
     kept = _select_all(made, columns)
@@ -377,14 +379,14 @@ def _ordering(node: exp.Expr, columns: Columns) -> list[tuple[str, exp.Expr]]:
     for entry in node.args["order"].expressions if node.args.get("order") is not None else ():
         place = place_of(entry.this, columns)
         if place is None:
-            raise refused("ORDER BY of something that is not selected")
+            raise refusal("ORDER BY of something that is not selected")
         found.append((columns[place][0], entry))
     return found
 
 
 def _select_all(query: exp.Expr, columns: Columns) -> exp.Select:
     """``SELECT columns FROM (query)``."""
-    return exp.Select(expressions=[named(n) for n, _ in columns], from_=exp.From(this=as_table(query)))
+    return exp.Select(expressions=[column_of(n) for n, _ in columns], from_=exp.From(this=as_table(query)))
 
 
 def _limit(made: exp.Select, node: exp.Expr) -> None:

@@ -10,10 +10,10 @@ from typing import Protocol
 from sqlglot import exp
 
 from cumulus_ops.validation.meaning.exact import Needed
-from cumulus_ops.validation.meaning.terms import Term, as_type, cast, fn, literal, refused, text, when
+from cumulus_ops.validation.meaning.terms import Term, as_type, cast, fn, literal, refusal, text, when
 from m3.datatypes import BOOL, DATE, DOUBLE, INT, INT64_MAX, MAX_PRECISION, STRING, TIMESTAMP, Type, decimal
 
-__all__ = ["VALUES", "Columns", "Options", "Reader", "Rule", "Scope", "cast_to", "declared"]
+__all__ = ["VALUES", "Columns", "Options", "Reader", "Rule", "Scope", "cast_to", "read_type"]
 
 
 # Which column a name means, and of which type it is.
@@ -62,7 +62,7 @@ class Scope:
             scope = scope.parent
         raise KeyError(node.sql())
 
-    def reached(self, node: exp.Column) -> exp.Expr:
+    def reach(self, node: exp.Column) -> exp.Expr:
         """A reference as it can be written where Spark sees the columns of the query directly around, and of no other: those between carry it,
         each as a column of its first table.
 
@@ -167,10 +167,10 @@ class Reader:
             InputProblem: a form without a rule.
         """
         if node is None:
-            raise refused("an argument that is missing")
+            raise refusal("an argument that is missing")
         rule = self.options.rules.get(type(node))
         if rule is None:
-            raise refused(node.key.upper())
+            raise refusal(node.key.upper())
         result = rule(self, node)
         if node.args.get("negate") and not isinstance(node, exp.Column):
             return Term(exp.Not(this=exp.Paren(this=result.node)), result.type)
@@ -220,24 +220,24 @@ FORMS: Mapping[str, str] = {
 }
 
 
-def declared(node: exp.Expr) -> Type:
+def read_type(node: exp.Expr) -> Type:
     """The type that a type's name means; integers have 64 bits."""
     kind = node.this.value if isinstance(node, exp.DataType) else ""
     if kind == "DECIMAL":
         sizes = [int(p.name) for p in node.expressions] or [10]
         return decimal(sizes[0], sizes[1] if len(sizes) > 1 else 0)
     if kind not in NAMES:
-        raise refused(f"the type {node.sql()}")
+        raise refusal(f"the type {node.sql()}")
     return NAMES[kind]
 
 
 def _column(reader: Reader, node: exp.Expr) -> Term:
     assert isinstance(node, exp.Column)
     try:
-        written = reader.scope.reached(node) if reader.options.apart else node.copy()
+        written = reader.scope.reach(node) if reader.options.apart else node.copy()
         return Term(written, reader.scope.type_of(node))
     except KeyError as error:
-        raise refused(f"the column {node.sql()}") from error
+        raise refusal(f"the column {node.sql()}") from error
 
 
 def _literal(_: Reader, node: exp.Expr) -> Term:
@@ -264,7 +264,7 @@ def _cast(reader: Reader, node: exp.Expr) -> Term:
         if inner.kind == "double":
             return cast_to(reader, inner, decimal(MAX_PRECISION, 15))
         return inner  # NUMERIC without a size keeps all digits
-    return cast_to(reader, inner, declared(to), safe=safe)
+    return cast_to(reader, inner, read_type(to), safe=safe)
 
 
 def cast_to(reader: Reader, inner: Term, to: Type, *, safe: bool = False) -> Term:

@@ -10,19 +10,19 @@ from cumulus_ops.validation.meaning.aggregates import AGGREGATES, aggregate, is_
 from cumulus_ops.validation.meaning.logic import LOGIC
 from cumulus_ops.validation.meaning.moments import (
     MOMENTS,
-    added,
+    add_steps,
     amount_of,
-    made_date,
-    made_timestamp,
+    make_date,
+    make_timestamp,
     micros,
     part,
     to_date,
-    truncated,
+    truncate_moment,
 )
 from cumulus_ops.validation.meaning.numbers import EXPM1, LOG1P, NUMBERS, arithmetic, bits, positive_mod
 from cumulus_ops.validation.meaning.reader import VALUES, Reader, Rule, cast_to
-from cumulus_ops.validation.meaning.terms import Term, as_type, cast, fn, refused
-from cumulus_ops.validation.meaning.texts import JSONS, TEXTS, as_text, trimmed
+from cumulus_ops.validation.meaning.terms import Term, as_type, cast, fn, refusal
+from cumulus_ops.validation.meaning.texts import JSONS, TEXTS, as_text, trim_text
 from cumulus_ops.validation.meaning.windows import WINDOWS
 from m3.datatypes import BOOL, INT, STRING, TIMESTAMP
 
@@ -44,7 +44,7 @@ def _shift(reader: Reader, unit: str, amount: exp.Expr, start: exp.Expr, sign: i
     steps = amount_of(reader, amount, unit)
     if sign < 0:
         steps = {u: exp.Paren(this=exp.Neg(this=exp.Paren(this=n))) for u, n in steps.items()}
-    return added(reader.read(start), steps)
+    return add_steps(reader.read(start), steps)
 
 
 def _texts(name: str) -> Callable[[Reader, Args], Term]:
@@ -63,12 +63,12 @@ NAMED: Mapping[tuple[str, int], Callable[[Reader, Args], Term]] = {
     ("date_part", 2): lambda reader, args: part(reader, args[0].name.upper(), reader.read(args[1])),
     ("datepart", 2): lambda reader, args: part(reader, args[0].name.upper(), reader.read(args[1])),
     ("isodow", 1): lambda reader, args: part(reader, "ISODOW", reader.read(args[0])),
-    ("make_date", 3): lambda reader, args: made_date(*map(reader.read, args)),
+    ("make_date", 3): lambda reader, args: make_date(*map(reader.read, args)),
     ("to_date", 1): lambda reader, args: to_date(reader, args[0]),
     ("isnull", 1): _is_null,
     ("isnotnull", 1): lambda reader, args: _is_null(reader, args, negated=True),
-    ("btrim", 1): lambda reader, args: trimmed("", as_text(reader, args[0]).node, None),
-    ("btrim", 2): lambda reader, args: trimmed("", as_text(reader, args[0]).node, as_text(reader, args[1]).node),
+    ("btrim", 1): lambda reader, args: trim_text("", as_text(reader, args[0]).node, None),
+    ("btrim", 2): lambda reader, args: trim_text("", as_text(reader, args[0]).node, as_text(reader, args[1]).node),
     ("mid", 3): _mid,
     ("zeroifnull", 1): lambda reader, args: LOGIC[exp.Coalesce](
         reader, exp.Coalesce(this=args[0], expressions=[exp.Literal.number(0)])
@@ -77,7 +77,7 @@ NAMED: Mapping[tuple[str, int], Callable[[Reader, Args], Term]] = {
     ("date_sub", 2): lambda reader, args: _shift(reader, "DAY", args[1], args[0], -1),
     ("dateadd", 3): lambda reader, args: _shift(reader, args[0].name, args[1], args[2]),
     ("timestampadd", 3): lambda reader, args: _shift(reader, args[0].name, args[1], args[2]),
-    ("datetrunc", 2): lambda reader, args: truncated(reader, reader.read(args[1]), args[0]),
+    ("datetrunc", 2): lambda reader, args: truncate_moment(reader, reader.read(args[1]), args[0]),
     ("octet_length", 1): lambda reader, args: Term(cast(fn("octet_length", as_text(reader, args[0]).node), INT), INT),
     ("xor", 2): lambda reader, args: bits(reader, exp.BitwiseXor(this=args[0], expression=args[1])),
     ("pmod", 2): lambda reader, args: positive_mod(reader, *map(reader.read, args)),
@@ -85,7 +85,7 @@ NAMED: Mapping[tuple[str, int], Callable[[Reader, Args], Term]] = {
     ("log1p", 1): lambda reader, args: LOG1P(reader.read(args[0])),
     ("expm1", 1): lambda reader, args: EXPM1(reader.read(args[0])),
     ("epoch_us", 1): lambda reader, args: Term(micros(reader.read(args[0])), INT),
-    ("make_timestamp", 6): lambda reader, args: made_timestamp(*map(reader.read, args)),
+    ("make_timestamp", 6): lambda reader, args: make_timestamp(*map(reader.read, args)),
     ("try_to_timestamp", 1): lambda reader, args: cast_to(reader, reader.read(args[0]), TIMESTAMP, safe=True),
     ("prefix", 2): _texts("startswith"),
     ("suffix", 2): _texts("endswith"),
@@ -98,11 +98,11 @@ def _anonymous(reader: Reader, node: exp.Expr) -> Term:
     if is_aggregate(node):
         return aggregate(reader, node, lambda x: x)
     if key not in NAMED:
-        raise refused(f"{key[0].upper()} with {key[1]} arguments")
+        raise refusal(f"{key[0].upper()} with {key[1]} arguments")
     return NAMED[key](reader, node.expressions)
 
 
-def _unsigned(rule: Rule) -> Rule:
+def _drop_sign(rule: Rule) -> Rule:
     """A rule for numbers, whose DOUBLEs have no negative zero."""
 
     def read(reader: Reader, node: exp.Expr) -> Term:
@@ -118,5 +118,5 @@ def _unsigned(rule: Rule) -> Rule:
 _CASTS: Mapping[type[exp.Expr], Rule] = {form: VALUES[form] for form in (exp.Cast, exp.TryCast)}
 
 RULES: Mapping[type[exp.Expr], Rule] = {
-    **VALUES, **LOGIC, **{form: _unsigned(rule) for form, rule in {**NUMBERS, **_CASTS}.items()}, **TEXTS, **JSONS, **MOMENTS, **AGGREGATES, **WINDOWS, exp.Anonymous: _anonymous,
+    **VALUES, **LOGIC, **{form: _drop_sign(rule) for form, rule in {**NUMBERS, **_CASTS}.items()}, **TEXTS, **JSONS, **MOMENTS, **AGGREGATES, **WINDOWS, exp.Anonymous: _anonymous,
 }  # fmt: skip

@@ -16,22 +16,22 @@ __all__ = [
     "as_table",
     "as_type",
     "average_type",
-    "bounded",
+    "bound_type",
     "cast",
+    "column_of",
     "common",
     "exact_type",
     "fn",
     "literal",
-    "named",
     "number",
-    "quoted",
+    "quote",
     "quotient_type",
-    "refused",
+    "refusal",
     "same_kind",
     "spark_type",
     "sum_type",
     "text",
-    "unified",
+    "unify",
     "when",
 ]
 
@@ -63,7 +63,7 @@ class Term:
         return self.type if self.type is not None else STRING
 
 
-def refused(what: str) -> InputProblem:
+def refusal(what: str) -> InputProblem:
     """The error of a form that has no entry here."""
     hint = "the view itself may be right; report the form, or write it in another way"
     return InputProblem(f"{what} has no meaning written out for Spark", kind="not-recomputable", hint=hint)
@@ -121,7 +121,7 @@ def exact_type(term: Term) -> Type:
     return term.type.with_null(False)
 
 
-def bounded(precision: int, scale: int) -> Type:
+def bound_type(precision: int, scale: int) -> Type:
     """Beyond 38 digits, those before the point stay, and at least 6 (or all) after it."""
     if precision > MAX_PRECISION:
         scale = max(MAX_PRECISION - (precision - scale), min(scale, 6))
@@ -171,10 +171,10 @@ def _common(what: str, a: Type, b: Type) -> Type:
         x, y = (decimal(INT_DIGITS, 0) if t.kind == "int" else t for t in (a, b))
         scale = max(x.scale, y.scale)
         return decimal(min(MAX_PRECISION, max(x.precision - x.scale, y.precision - y.scale) + scale), scale)
-    raise refused(f"{what} of {a} and {b}")
+    raise refusal(f"{what} of {a} and {b}")
 
 
-def unified(what: str, terms: Sequence[Term]) -> tuple[list[exp.Expr], Type]:
+def unify(what: str, terms: Sequence[Term]) -> tuple[list[exp.Expr], Type]:
     """Alternatives of one value, all as their common type."""
     to = common(what, [t.type for t in terms])
     return [as_type(t, to) for t in terms], to
@@ -200,12 +200,12 @@ def _decimals(value: str) -> int:
 # Small pieces of queries.
 
 
-def quoted(name: str) -> exp.Identifier:
+def quote(name: str) -> exp.Identifier:
     """A name as it is written."""
     return exp.to_identifier(name, quoted=True)
 
 
-def named(name: str, table: str = "") -> exp.Column:
+def column_of(name: str, table: str = "") -> exp.Column:
     """A column, of a table where one is given."""
     quoted = exp.to_identifier(table, quoted=True) if table else None
     return exp.column(exp.to_identifier(name, quoted=True), table=quoted)

@@ -8,12 +8,12 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from sqlglot import exp
 
-from cumulus_ops.validation.meaning.numbers import failing
+from cumulus_ops.validation.meaning.numbers import fail_with
 from cumulus_ops.validation.meaning.reader import Reader, Rule, cast_to
-from cumulus_ops.validation.meaning.terms import Term, as_type, cast, fn, number, refused, text, when
+from cumulus_ops.validation.meaning.terms import Term, as_type, cast, fn, number, refusal, text, when
 from m3.datatypes import BOOL, INT, LONGEST_TEXT, STRING, Type
 
-__all__ = ["JSONS", "TEXTS", "as_text", "trimmed"]
+__all__ = ["JSONS", "TEXTS", "as_text", "trim_text"]
 
 
 Build = Callable[..., exp.Expr]
@@ -33,7 +33,7 @@ def as_text(reader: Reader, node: exp.Expr) -> Term:
     return term if term.kind == "string" else cast_to(reader, term, STRING)
 
 
-def _within(node: exp.Expr) -> exp.Expr:
+def _clamp(node: exp.Expr) -> exp.Expr:
     """A length or place cut off at the limits of 32 bits: no text is that long."""
     over, under = (form(this=node.copy(), expression=number(x)) for form, x in ((exp.GT, LONGEST), (exp.LT, -LONGEST)))
     return when(over, number(LONGEST), under, number(-LONGEST), node)
@@ -41,7 +41,7 @@ def _within(node: exp.Expr) -> exp.Expr:
 
 def _int(node: exp.Expr) -> exp.Expr:
     """A length or place as Spark's 32-bit integer."""
-    return exp.Cast(this=_within(node), to=exp.DataType.build("INT", dialect="spark"))
+    return exp.Cast(this=_clamp(node), to=exp.DataType.build("INT", dialect="spark"))
 
 
 def _sum(a: exp.Expr, b: exp.Expr) -> exp.Expr:
@@ -60,27 +60,27 @@ def _position(value: exp.Expr, part: exp.Expr, start: exp.Expr | None = None) ->
     return when(nowhere, exp.Literal.number(0), empty, exp.Literal.number(1), fn("locate", part, value, _int(start)))
 
 
-def _plain(name: str) -> Build:
+def _call_plainly(name: str) -> Build:
     return lambda *args: fn(name, *args)
 
 
 #: Form -> what builds it, its arguments in order (``#`` before integers), and its type.
 CALLS: Mapping[type[exp.Expr], tuple[Build, Sequence[str], Type]] = {
-    exp.Upper: (_plain("upper"), ("this",), STRING),
-    exp.Lower: (_plain("lower"), ("this",), STRING),
-    exp.Length: (_plain("char_length"), ("this",), INT),
-    exp.Translate: (_plain("translate"), ("this", "from_", "to"), STRING),
+    exp.Upper: (_call_plainly("upper"), ("this",), STRING),
+    exp.Lower: (_call_plainly("lower"), ("this",), STRING),
+    exp.Length: (_call_plainly("char_length"), ("this",), INT),
+    exp.Translate: (_call_plainly("translate"), ("this", "from_", "to"), STRING),
     exp.StrPosition: (_position, ("this", "substr", "#position"), INT),
-    exp.Reverse: (_plain("reverse"), ("this",), STRING),
-    exp.StartsWith: (_plain("startswith"), ("this", "expression"), BOOL),
-    exp.EndsWith: (_plain("endswith"), ("this", "expression"), BOOL),
-    exp.Contains: (_plain("contains"), ("this", "expression"), BOOL),
+    exp.Reverse: (_call_plainly("reverse"), ("this",), STRING),
+    exp.StartsWith: (_call_plainly("startswith"), ("this", "expression"), BOOL),
+    exp.EndsWith: (_call_plainly("endswith"), ("this", "expression"), BOOL),
+    exp.Contains: (_call_plainly("contains"), ("this", "expression"), BOOL),
     exp.SplitPart: (lambda a, b, n: fn("split_part", a, b, _int(n)), ("this", "delimiter", "#part_index"), STRING),
-    exp.Ascii: (_plain("ascii"), ("this",), INT),
+    exp.Ascii: (_call_plainly("ascii"), ("this",), INT),
 }
 
 
-def _call(reader: Reader, node: exp.Expr) -> Term:
+def _read_call(reader: Reader, node: exp.Expr) -> Term:
     build, names, to = CALLS[type(node)]
     args = []
     for name in names:
@@ -106,11 +106,11 @@ def _pad(reader: Reader, node: exp.Expr) -> Term:
     fill = as_text(reader, given).node if given is not None else text(" ")
     value, count = as_text(reader, node.this).node, as_type(reader.read(node.args["expression"]), INT)
     long = exp.GT(this=count.copy(), expression=number(LONGEST_TEXT))
-    wrong = cast(failing(f"{name} beyond {LONGEST_TEXT} characters"), STRING)
+    wrong = cast(fail_with(f"{name} beyond {LONGEST_TEXT} characters"), STRING)
     return Term(when(long, wrong, fn(name, value, _int(count), fill)), STRING)
 
 
-def trimmed(side: str, value: exp.Expr, characters: exp.Expr | None) -> Term:
+def trim_text(side: str, value: exp.Expr, characters: exp.Expr | None) -> Term:
     """TRIM of blanks, or of any of some characters; ``side`` is LEADING, TRAILING or nothing for both."""
     trim = exp.Trim(this=value, expression=characters, position=side or "BOTH")
     names = {"LEADING": "ltrim", "TRAILING": "rtrim"}
@@ -121,7 +121,7 @@ def _trim(reader: Reader, node: exp.Expr) -> Term:
     characters = node.args.get("expression")
     given = as_text(reader, characters).node if characters is not None else None
     side = str(node.args.get("position") or "").upper()
-    return trimmed(side if side in ("LEADING", "TRAILING") else "", as_text(reader, node.this).node, given)
+    return trim_text(side if side in ("LEADING", "TRAILING") else "", as_text(reader, node.this).node, given)
 
 
 def _initcap(reader: Reader, node: exp.Expr) -> Term:
@@ -140,21 +140,21 @@ def _substring(reader: Reader, node: exp.Expr) -> Term:
     start = start if start is not None else number(1)
     build = SUBSTRINGS.get(reader.dialect or "")
     if build is not None:
-        return Term(build(value, _within(start), _within(length) if length is not None else None), STRING)
+        return Term(build(value, _clamp(start), _clamp(length) if length is not None else None), STRING)
     return Term(fn("substring", value, _int(start), *([_int(length)] if length is not None else [])), STRING)
 
 
-def _standard(value: exp.Expr, start: exp.Expr, length: exp.Expr | None) -> exp.Expr:
+def _substring_standard(value: exp.Expr, start: exp.Expr, length: exp.Expr | None) -> exp.Expr:
     """Positions below 1 are before the text, and use up the length."""
     before = _below(start, 1)
     first = _int(when(before, number(1), start))
     if length is None:
         return fn("substring", value, first)
     found = fn("substring", value, first, _int(when(before, _sum(_sum(start, length), number(-1)), length)))
-    return when(_below(length, 0), cast(failing("SUBSTRING with a negative length"), STRING), found)
+    return when(_below(length, 0), cast(fail_with("SUBSTRING with a negative length"), STRING), found)
 
 
-def _signed(value: exp.Expr, start: exp.Expr, length: exp.Expr | None) -> exp.Expr:
+def _substring_backwards(value: exp.Expr, start: exp.Expr, length: exp.Expr | None) -> exp.Expr:
     """0 is before the text, and a length below 0 goes backwards."""
     from_end = _sum(cast(fn("char_length", value), INT), start)
     first = when(_below(start, 0), from_end, _sum(start, number(-1)))
@@ -170,15 +170,15 @@ def _signed(value: exp.Expr, start: exp.Expr, length: exp.Expr | None) -> exp.Ex
 
 #: Dialect -> its SUBSTRING, where that is not Spark's.
 SUBSTRINGS: Mapping[str, Callable[[exp.Expr, exp.Expr, exp.Expr | None], exp.Expr]] = {
-    **dict.fromkeys(("postgres", "redshift", "materialize", "risingwave", "tsql"), _standard),
-    **dict.fromkeys(("duckdb", "sqlite"), _signed),
+    **dict.fromkeys(("postgres", "redshift", "materialize", "risingwave", "tsql"), _substring_standard),
+    **dict.fromkeys(("duckdb", "sqlite"), _substring_backwards),
 }
 
 
 def _ends(reader: Reader, node: exp.Expr) -> Term:
     """LEFT and RIGHT. A length below 0 leaves so many characters out, is an error, or is nothing, as in Spark."""
     left = isinstance(node, exp.Left)
-    value, count = as_text(reader, node.this).node, _within(as_type(reader.read(node.args["expression"]), INT))
+    value, count = as_text(reader, node.this).node, _clamp(as_type(reader.read(node.args["expression"]), INT))
     plain = fn("left" if left else "right", value, _int(count))
     if reader.dialect in LEAVING_OUT:
         most = _sum(cast(fn("char_length", value), INT), count)
@@ -189,7 +189,7 @@ def _ends(reader: Reader, node: exp.Expr) -> Term:
         )
         return Term(when(_below(count, 0), rest, plain), STRING)
     if reader.dialect in NO_NEGATIVE_LENGTH:
-        return Term(when(_below(count, 0), cast(failing("a negative length"), STRING), plain), STRING)
+        return Term(when(_below(count, 0), cast(fail_with("a negative length"), STRING), plain), STRING)
     return Term(plain, STRING)
 
 
@@ -203,29 +203,29 @@ def _concat(reader: Reader, node: exp.Expr) -> Term:
 
 def _character(reader: Reader, node: exp.Expr) -> Term:
     if len(node.expressions) != 1:
-        raise refused("CHR of several numbers")
+        raise refusal("CHR of several numbers")
     code = as_type(reader.read(node.expressions[0]), INT)
     # Spark's own CHR knows 256 characters
     made = fn("decode", fn("unhex", fn("lpad", fn("hex", code), exp.Literal.number(8), text("0"))), text("UTF-32"))
     is_one = exp.Between(this=code.copy(), low=number(1), high=number(0x10FFFF))
     known = exp.Or(this=is_one, expression=exp.Is(this=code.copy(), expression=exp.Null()))
-    return Term(when(known, made, cast(failing("CHR of no character"), STRING)), STRING)
+    return Term(when(known, made, cast(fail_with("CHR of no character"), STRING)), STRING)
 
 
 def _like(reader: Reader, node: exp.Expr) -> Term:
-    return _matched(reader, node, None if reader.dialect == "duckdb" else BACKSLASH)
+    return _match(reader, node, None if reader.dialect == "duckdb" else BACKSLASH)
 
 
 def _escape(reader: Reader, node: exp.Expr) -> Term:
     """``a LIKE p ESCAPE c``, where the LIKE is the inner node."""
     like, escape = node.this.unnest(), reader.read(node.args["expression"])
     if not isinstance(like, exp.Like | exp.ILike) or not isinstance(escape.value, str):
-        raise refused("ESCAPE of something else")
-    matched = _matched(reader, like, escape.value or None)
+        raise refusal("ESCAPE of something else")
+    matched = _match(reader, like, escape.value or None)
     return Term(exp.Not(this=exp.Paren(this=matched.node)), BOOL) if like.args.get("negate") else matched
 
 
-def _matched(reader: Reader, node: exp.Expr, escape: str | None) -> Term:
+def _match(reader: Reader, node: exp.Expr, escape: str | None) -> Term:
     value, pattern = as_text(reader, node.this), as_text(reader, node.args["expression"])
     left, right = value.node, pattern.node
     if isinstance(node, exp.ILike):
@@ -253,16 +253,16 @@ def _pieces(pattern: str, escape: str | None) -> Iterator[str]:
     piece, characters = "", iter(pattern)
     for c in characters:
         if escape and c == escape:
-            piece += _quoted(next(characters, ""))
+            piece += _quote_character(next(characters, ""))
         elif c == "%":
             yield piece
             piece = ""
         else:
-            piece += "." if c == "_" else _quoted(c)
+            piece += "." if c == "_" else _quote_character(c)
     yield piece
 
 
-def _quoted(c: str) -> str:
+def _quote_character(c: str) -> str:
     return f"\\x{{{ord(c):x}}}" if c and not c.isalnum() and c != "%" else c
 
 
@@ -272,7 +272,7 @@ def _regexp(reader: Reader, node: exp.Expr) -> Term:
     pattern, value = as_text(reader, node.args["expression"]), as_text(reader, node.this).node
     flag = node.args.get("flag")
     if not isinstance(pattern.value, str) or (flag is not None and flag.name != "i"):
-        raise refused("a computed regular expression, or one with flags")
+        raise refusal("a computed regular expression, or one with flags")
     # `$` is the end of the text, and not a place before a line's end as well
     known = re.sub(r"(\\.|\[(?:\\.|[^\]])*\])|\$", lambda m: m[1] or r"\z", pattern.value)
     if flag is not None or isinstance(node, exp.RegexpILike):
@@ -282,7 +282,7 @@ def _regexp(reader: Reader, node: exp.Expr) -> Term:
 
 
 TEXTS: Mapping[type[exp.Expr], Rule] = {
-    **dict.fromkeys(CALLS, _call),
+    **dict.fromkeys(CALLS, _read_call),
     exp.Left: _ends,
     exp.Right: _ends,
     exp.Replace: _replace,
@@ -322,10 +322,10 @@ def _value(reader: Reader, node: exp.Expr) -> Term:
     while isinstance(inner, exp.JSONExtract | exp.JSONExtractScalar):
         path = inner.args["expression"]
         if not isinstance(path, exp.JSONPath):
-            raise refused("a path in JSON that is not constant")
+            raise refusal("a path in JSON that is not constant")
         found = [part.this for part in path.expressions if not isinstance(part, exp.JSONPathRoot)]
         if not all(isinstance(step, str | int) for step in found):
-            raise refused("a path in JSON with more than keys and places")
+            raise refusal("a path in JSON with more than keys and places")
         inner, steps = inner.this.unnest(), [*found, *steps]
     if isinstance(inner, exp.Cast) and inner.to.this.value in TYPES:
         inner = inner.this

@@ -8,10 +8,10 @@ from sqlglot import exp
 
 from cumulus_ops.validation.meaning.aggregates import aggregate, is_aggregate
 from cumulus_ops.validation.meaning.reader import Reader, Rule
-from cumulus_ops.validation.meaning.terms import Term, as_type, cast, fn, refused, unified
+from cumulus_ops.validation.meaning.terms import Term, as_type, cast, fn, refusal, unify
 from m3.datatypes import DOUBLE, INT, Type
 
-__all__ = ["WINDOWS", "ordered"]
+__all__ = ["WINDOWS", "order_entry"]
 
 #: Functions of a row's place: by the order alone, and those for which ties are decided.
 RANKS: Mapping[type[exp.Expr], tuple[str, Type]] = {
@@ -28,7 +28,7 @@ SPELLED: Mapping[type[exp.Expr], type[exp.Expr]] = {exp.First: exp.FirstValue, e
 
 
 def _window(reader: Reader, node: exp.Expr) -> Term:
-    node = _resolved(reader, node)
+    node = _resolve_window(reader, node)
     inner, skips = _function(node)
     kind = type(inner)
     if kind in RANKS:
@@ -42,7 +42,7 @@ def _window(reader: Reader, node: exp.Expr) -> Term:
     if kind in PLACES:
         return _place(reader, node, inner, skips)
     if not is_aggregate(inner):
-        raise refused(f"{inner.sql()} OVER")
+        raise refusal(f"{inner.sql()} OVER")
     spec = node.args.get("spec")
     rows = spec is not None and str(spec.args.get("kind")).upper() == "ROWS"
     if isinstance(inner, exp.Count) and isinstance(inner.this, exp.Distinct) and len(inner.this.expressions) == 1:
@@ -64,25 +64,25 @@ def _function(node: exp.Expr) -> tuple[exp.Expr, bool]:
     return (SPELLED[type(inner)](this=inner.this) if type(inner) in SPELLED else inner), skips
 
 
-def _resolved(reader: Reader, node: exp.Expr) -> exp.Expr:
+def _resolve_window(reader: Reader, node: exp.Expr) -> exp.Expr:
     """``OVER name`` with the window of the WINDOW clause written out."""
     alias = node.args.get("alias")
     if alias is None:
         return node
     if alias.name.lower() not in reader.windows:
-        raise refused(f"the window {alias.name}")
-    named = _resolved(reader, reader.windows[alias.name.lower()])  # which may be made of another
+        raise refusal(f"the window {alias.name}")
+    named = _resolve_window(reader, reader.windows[alias.name.lower()])  # which may be made of another
     copy = node.copy()
     own, given = ({part for part in PARTS if window.args.get(part)} for window in (node, named))
     if "partition_by" in own or own & given or (own and "spec" in given):  # which of them counts is nobody's choice
-        raise refused(f"the window {alias.name} with {' and '.join(sorted(own))} beside it")
+        raise refusal(f"the window {alias.name} with {' and '.join(sorted(own))} beside it")
     for part in given:
         copy.set(part, named.args[part])
     copy.set("alias", None)
     return copy
 
 
-def _called(name: str, args: list[exp.Expr], skips: bool) -> exp.Expr:
+def _call_function(name: str, args: list[exp.Expr], skips: bool) -> exp.Expr:
     called = fn(name, *args)
     return exp.IgnoreNulls(this=called) if skips else called
 
@@ -93,9 +93,9 @@ def _neighbour(reader: Reader, node: exp.Expr, inner: exp.Expr, skips: bool) -> 
     if offset is not None or default is not None:
         args.append(_whole(reader, offset) if offset is not None else exp.Literal.number(1))
     if default is not None:
-        (first, last), to = unified("LAG", [value, reader.read(default)])
+        (first, last), to = unify("LAG", [value, reader.read(default)])
         args = [first, args[1], last]
-    return Term(_over(reader, node, _called(NEIGHBOURS[type(inner)], args, skips), None, ties=inner), to)
+    return Term(_over(reader, node, _call_function(NEIGHBOURS[type(inner)], args, skips), None, ties=inner), to)
 
 
 def _place(reader: Reader, node: exp.Expr, inner: exp.Expr, skips: bool) -> Term:
@@ -118,7 +118,7 @@ def _place(reader: Reader, node: exp.Expr, inner: exp.Expr, skips: bool) -> Term
     else:
         frame = spec
     counted = frame is not None and str(frame.args.get("kind")).upper() == "ROWS"
-    function = _called(PLACES[type(inner)], args, skips)
+    function = _call_function(PLACES[type(inner)], args, skips)
     return Term(_over(reader, node, function, frame, ties=inner if counted else None), value.type)
 
 
@@ -132,19 +132,19 @@ def _over(
 ) -> exp.Expr:
     """``function OVER (...)``; with ``ties``, the function itself, rows that the order leaves equal are ordered further."""
     if spec is not None and str(spec.args.get("kind")).upper() == "GROUPS":
-        raise refused("a frame of GROUPS")
+        raise refusal("a frame of GROUPS")
     if spec is not None and spec.args.get("exclude") and spec.args["exclude"].name.upper() != "NO OTHERS":
-        raise refused("a frame with EXCLUDE")
+        raise refusal("a frame with EXCLUDE")
     partition = [reader.read(p).node for p in node.args.get("partition_by") or ()]
     given = node.args["order"].expressions if node.args.get("order") is not None else []
-    order = [ordered(reader.read(o.this).node, o) for o in given]
+    order = [order_entry(reader.read(o.this).node, o) for o in given]
     if ties is not None:
         others = [*reader.ties, *(n for n in ties.iter_expressions() if not isinstance(n, exp.Literal | exp.Star))]
-        order += [ordered(reader.read(n).node, None) for n in dict.fromkeys(others)]
+        order += [order_entry(reader.read(n).node, None) for n in dict.fromkeys(others)]
     if not order and isinstance(function, exp.Anonymous) and spec is None and ties is None and function.name in (
         "rank", "dense_rank", "percent_rank", "cume_dist"
     ):  # fmt: skip
-        order = [ordered(cast(exp.Null(), INT), None)]
+        order = [order_entry(cast(exp.Null(), INT), None)]
     return exp.Window(
         this=function,
         partition_by=partition,
@@ -153,7 +153,7 @@ def _over(
     )
 
 
-def ordered(node: exp.Expr, like: exp.Expr | None) -> exp.Expr:
+def order_entry(node: exp.Expr, like: exp.Expr | None) -> exp.Expr:
     """An entry of ORDER BY; without a model ascending, NULLs first."""
     descending = bool(like is not None and like.args.get("desc"))
     first = bool(like.args.get("nulls_first")) if like is not None else True

@@ -23,7 +23,7 @@ import pytest
 
 from cumulus_ops.project.errors import InputProblem
 from cumulus_ops.regexes import search
-from cumulus_ops.validation.comparison import _apart
+from cumulus_ops.validation.comparison import _shorten_pair
 from cumulus_ops.validation.meaning.exact import FUNCTIONS as PROVING
 from cumulus_ops.validation.meaning.texts import _like_regex
 from m3 import CompileError, Interpreter, compile_views
@@ -243,7 +243,7 @@ def test_errors_and_their_values_are_shortened() -> None:
 
 
 def test_long_texts_differ_where_they_are_shown() -> None:
-    held, due = _apart("a" * 10_000 + "x" + "b" * 10_000, "a" * 10_000 + "y" + "b" * 10_000)
+    held, due = _shorten_pair("a" * 10_000 + "x" + "b" * 10_000, "a" * 10_000 + "y" + "b" * 10_000)
     assert held != due
     assert len(held) < 300
 

@@ -8,7 +8,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from cumulus_ops.validation.comparison import compare, difference_lines, observed
+from cumulus_ops.validation.comparison import compare, describe_comparison, difference_lines
 
 SCHEMA = (("k", pa.string()), ("v", pa.decimal128(15, 2)))
 
@@ -32,7 +32,7 @@ def test_missing_extra_and_differing_groups_are_told_apart() -> None:
         {"kind": "unexpected", "key": {"k": "b"}, "snapshot": [{"v": "2.00"}], "recomputed": []},
         {"kind": "missing", "key": {"k": "c"}, "snapshot": [], "recomputed": [{"v": "4.00"}]},
     ]
-    assert observed(found) == "4 rows; groups missing: 1, too many: 1, with other values: 1"
+    assert describe_comparison(found) == "4 rows; groups missing: 1, too many: 1, with other values: 1"
     assert next(difference_lines(found)) == ("differing", "k = a", "v", "1.00", "1.01")
 
 

@@ -11,7 +11,7 @@ from fractions import Fraction
 import pytest
 
 from cumulus_ops.project.errors import InputProblem
-from cumulus_ops.validation.meaning import exact, query, terms, texts, written_out
+from cumulus_ops.validation.meaning import exact, query, terms, texts, write_out
 from m3 import compile_views
 from m3.datatypes import DATE, DOUBLE, INT, STRING, decimal
 from m3.errors import M3Error
@@ -28,7 +28,7 @@ RELATIONS = (
 
 
 def sql(text: str, dialect: str | None = None) -> str:
-    return written_out(text, RELATIONS, dialect).sql
+    return write_out(text, RELATIONS, dialect).sql
 
 
 @pytest.mark.parametrize(
@@ -63,15 +63,15 @@ def test_order_and_limit_of_the_view_itself_are_left_out_but_not_those_inside() 
 
 
 def test_columns_have_their_declared_names_and_types() -> None:
-    made = written_out("SELECT a AS q FROM r", RELATIONS, None, [("total", decimal(38, 2))])
+    made = write_out("SELECT a AS q FROM r", RELATIONS, None, [("total", decimal(38, 2))])
     assert made.sql.startswith("SELECT CAST(`q` AS DECIMAL(38, 2)) AS `total` FROM (SELECT a")
 
 
 def test_only_where_sparks_decimals_end_other_functions_are_needed() -> None:
-    assert not written_out("SELECT x / 3 AS q, a / a AS p FROM r", RELATIONS).needed
-    assert not written_out("SELECT x / a AS q FROM r", RELATIONS, "spark").needed
-    assert {n.function for n in written_out("SELECT x / a / a / a AS q FROM r", RELATIONS).needed} <= {"quotient"}
-    wide = written_out("SELECT SUM(x * a * a) AS s FROM r", RELATIONS, wide=True)
+    assert not write_out("SELECT x / 3 AS q, a / a AS p FROM r", RELATIONS).needed
+    assert not write_out("SELECT x / a AS q FROM r", RELATIONS, "spark").needed
+    assert {n.function for n in write_out("SELECT x / a / a / a AS q FROM r", RELATIONS).needed} <= {"quotient"}
+    wide = write_out("SELECT SUM(x * a * a) AS s FROM r", RELATIONS, wide=True)
     assert {n.function for n in wide.needed} == {"total"}
 
 
@@ -101,7 +101,7 @@ def test_examples_are_true(module: object) -> None:
 
 def test_views_that_read_views_are_recomputed_from_the_tables() -> None:
     views = {"totals": "SELECT a, SUM(x) AS s FROM r GROUP BY a", "v": "SELECT MAX(s) AS m FROM totals"}
-    made = written_out(views["v"], RELATIONS, None, views=views).sql
+    made = write_out(views["v"], RELATIONS, None, views=views).sql
     assert "SUM(x)" in made
     assert "FROM `r`" in made
 
@@ -128,7 +128,7 @@ def test_what_is_called_unproved_is_maintained_but_has_no_meaning_here(expressio
     text = f"SELECT k, {expression} AS c FROM t"
     compile_views("c", [TABLE], {"v": text}, dialect="postgres")
     with pytest.raises(InputProblem, match="no meaning written out"):
-        written_out(text, (TABLE,), "postgres")
+        write_out(text, (TABLE,), "postgres")
 
 
 def _in_other_dialects(expression: str) -> set[str]:
