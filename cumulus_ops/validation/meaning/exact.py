@@ -168,7 +168,7 @@ class Needed:
 def _round_exactly(value: Fraction, to: Type) -> Decimal:
     """Half up (away from zero), once, to the scale of ``to``.
 
-    >>> _rounded(Fraction(-5, 1000), Type("decimal", 10, 2))
+    >>> _round_exactly(Fraction(-5, 1000), Type("decimal", 10, 2))
     Decimal('-0.01')
     """
     units = int(abs(value) * 10**to.scale + Fraction(1, 2))

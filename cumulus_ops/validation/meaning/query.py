@@ -126,24 +126,24 @@ class _Queries:
     def query(self, node: exp.Expr, parent: Scope | None, *, outermost: bool = False) -> tuple[exp.Expr, Columns]:
         """Any query within a scope."""
         if isinstance(node, exp.Select):
-            return self._select(node, parent, outermost=outermost)
+            return self._read_select(node, parent, outermost=outermost)
         if isinstance(node, exp.SetOperation):
             return self._combine(node, parent, outermost=outermost)
         if isinstance(node, exp.Subquery):  # with clauses of its own behind the parentheses
-            inner, columns = self.query(node.this, self._with(node, parent))
-            return self._add_end(node, inner, columns, outermost=outermost), columns
+            inner, columns = self.query(node.this, self._read_with(node, parent))
+            return self._order_and_limit(node, inner, columns, outermost=outermost), columns
         if isinstance(node, exp.Values):
-            return self._values(node, parent)
+            return self._read_values(node, parent)
         if isinstance(node, exp.Table):
             return self.query(exp.select("*").from_(node.copy()), parent)
         raise refusal(f"the query {node.key.upper()}")
 
-    def _view(self, name: str) -> tuple[exp.Expr, Columns] | None:
+    def _read_view(self, name: str) -> tuple[exp.Expr, Columns] | None:
         """Another view of the project, as if it were a WITH query."""
         text = next((sql for view, sql in self.views.items() if view.lower() == name.lower()), None)
         return None if text is None else self.query(sqlglot.parse_one(text, read=self.options.dialect), None)
 
-    def _with(self, node: exp.Expr, parent: Scope | None) -> Scope:
+    def _read_with(self, node: exp.Expr, parent: Scope | None) -> Scope:
         """A scope that knows the node's common table expressions; they are written where they are used."""
         scope = Scope(parent)
         with_ = node.args.get("with_")
@@ -157,11 +157,11 @@ class _Queries:
 
     # -- SELECT -------------------------------------------------------------------------------------------------------
 
-    def _select(self, select: exp.Select, parent: Scope | None, *, outermost: bool) -> tuple[exp.Expr, Columns]:
-        scope = self._with(select, parent)
+    def _read_select(self, select: exp.Select, parent: Scope | None, *, outermost: bool) -> tuple[exp.Expr, Columns]:
+        scope = self._read_with(select, parent)
         made = exp.Select()
         reader = Reader(self.options, scope, self.query)
-        Tables(self.query, self.relations, self._view).all(select, made, scope, reader)
+        Tables(self.query, self.relations, self._read_view).all(select, made, scope, reader)
         items = expand_stars(select, scope)
         reader.windows = {w.name.lower(): w for w in select.args.get("windows") or ()}
         reader.ties = tie_breakers(items, select)
@@ -180,14 +180,14 @@ class _Queries:
         # if all rows are one group, Spark has its row, too
         windowed = any(i.find(exp.Window) for i in items) or select.args.get("qualify") is not None
         if empty and group_keys(select) and not windowed:
-            return self._with_totals(select, scope, (made, columns, items, reader), len(empty), outermost)
+            return self._add_totals(select, scope, (made, columns, items, reader), len(empty), outermost)
         result = self._finish(select, made, columns, items, reader, outermost)
         if self.options.apart:
             _carry_columns(made, scope)
             group_apart(select, made, items, reader)
         return result
 
-    def _with_totals(
+    def _add_totals(
         self,
         select: exp.Select,
         scope: Scope,
@@ -217,7 +217,9 @@ class _Queries:
         listed = _select_all(both, columns)
         if select.args.get("distinct") is not None:
             listed.set("distinct", exp.Distinct())
-        return self._add_end(order_by_position(select, items, columns), listed, columns, outermost=outermost), columns
+        return self._order_and_limit(
+            order_by_position(select, items, columns), listed, columns, outermost=outermost
+        ), columns
 
     def _finish(
         self,
@@ -242,7 +244,7 @@ class _Queries:
             result = _filter_rows(made, listed, test, "qualify_")
         if on is not None:
             first = [resolve_entry(n, items) for n in (on.expressions if isinstance(on, exp.Tuple) else [on.unnest()])]
-            order = self._order(select, items, reader)
+            order = self._read_order(select, items, reader)
             order += [order_entry(reader.read(n).node, None) for n in reader.ties]
             number = exp.Window(
                 this=exp.Anonymous(this="row_number"),
@@ -258,7 +260,7 @@ class _Queries:
             return self._limit_by_columns(order_by_position(select, items, columns), result, columns), columns
         # rows that the order leaves equal are ordered by all columns, so that it is decided which are first
         others = [order_entry(t.node, None) for t in (reader.read(i.unalias()) for i in items)]
-        made.set("order", exp.Order(expressions=[*self._order(select, items, reader), *others]))
+        made.set("order", exp.Order(expressions=[*self._read_order(select, items, reader), *others]))
         _limit(made, select)
         return made, columns
 
@@ -281,7 +283,7 @@ class _Queries:
             self.order.append((name, o))
         return found
 
-    def _order(self, select: exp.Expr, items: Sequence[exp.Expr], reader: Reader) -> list[exp.Expr]:
+    def _read_order(self, select: exp.Expr, items: Sequence[exp.Expr], reader: Reader) -> list[exp.Expr]:
         order = select.args.get("order")
         return (
             [order_entry(reader.read(resolve_entry(o.this, items)).node, o) for o in order.expressions]
@@ -289,7 +291,7 @@ class _Queries:
             else []
         )
 
-    def _add_end(self, node: exp.Expr, made: exp.Expr, columns: Columns, *, outermost: bool) -> exp.Expr:
+    def _order_and_limit(self, node: exp.Expr, made: exp.Expr, columns: Columns, *, outermost: bool) -> exp.Expr:
         """What stands behind a query, about its columns: ORDER BY, OFFSET and LIMIT. The view's own are left out, and noted."""
         if outermost:
             self._order_by_columns(node, columns)
@@ -307,7 +309,7 @@ class _Queries:
     # -- set operations and VALUES ------------------------------------------------------------------------------------
 
     def _combine(self, node: exp.SetOperation, parent: Scope | None, *, outermost: bool) -> tuple[exp.Expr, Columns]:
-        scope = self._with(node, parent)
+        scope = self._read_with(node, parent)
         sides = []
         for side in (node.left, node.right):
             is_plain = isinstance(side, exp.Subquery) and not any(
@@ -322,9 +324,9 @@ class _Queries:
             for q, c in ((left, ours), (right, theirs))
         )
         made = type(node)(this=first, expression=second, distinct=bool(node.args.get("distinct")))
-        return self._add_end(node, made, columns, outermost=outermost), columns
+        return self._order_and_limit(node, made, columns, outermost=outermost), columns
 
-    def _values(self, node: exp.Values, parent: Scope | None) -> tuple[exp.Expr, Columns]:
+    def _read_values(self, node: exp.Values, parent: Scope | None) -> tuple[exp.Expr, Columns]:
         """VALUES as a union of rows."""
         reader = Reader(self.options, Scope(parent), self.query)
         rows = [
