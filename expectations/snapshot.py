@@ -1,4 +1,4 @@
-"""What is expected of a snapshot, of the log and of the vote on an epoch; the metrics behind it, and how it reads in a report."""
+"""What is expected of a snapshot, of the log and of the vote on an epoch; how that reads in a report; and, last, the metrics behind it."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ __all__ = [
     "ReadableExpectation",
     "RowsBelowMetric",
     "SealedEpochsMetric",
-    "verdict",
+    "give_verdict",
 ]
 
 
 # How our expectations read in a report: a sentence, what was observed, and a table of what is wrong.
 
 
-def verdict(
+def give_verdict(
     success: bool, observed: str, header: Sequence[str] = (), table: Sequence[Sequence[str]] = (), **details: Any
 ) -> dict[str, Any]:
     """An expectation's result.
@@ -52,6 +52,137 @@ class ReadableExpectation(BatchExpectation, ABC):
     """Base of the expectations here: ``sentence`` is a template over the expectation's arguments (``$name``)."""
 
     sentence: ClassVar[str] = ""
+
+
+# What is expected of the views and of their groups.
+
+
+HEADER = ("what", "group", "column", "snapshot", "recomputed")
+
+
+class ExpectSnapshotToEqualRecomputation(ReadableExpectation):
+    """Expect a view's snapshot to hold exactly the rows of its recomputation: none missing, none more, every value the same.
+
+    Compared as multisets; NULL equals NULL; decimals exactly, whatever their declared digits; DOUBLEs within a
+    tolerance. What readers get, the version that was published, has to be the recomputation after the view's ORDER BY, OFFSET and LIMIT.
+    A view that is in error in the snapshot has to fail when it is recomputed, and no other may. A view of which something could not be compared
+    does not meet the expectation either: its details say ``unproved``.
+
+    The batch has a row per view, of handles of the tables to compare: see :class:`cumulus_ops.validation.judge.Compared`. The comparison is
+    made here, when the expectation is evaluated.
+
+    Args:
+        view: the view's name.
+    """
+
+    view: str
+
+    sentence: ClassVar[str] = "The snapshot of $view equals its SQL, run from scratch over the whole event log."
+    metric_dependencies: ClassVar[tuple[str, ...]] = ("cumulus.comparison",)
+    success_keys: ClassVar[tuple[str, ...]] = ("view",)
+
+    def _validate(
+        self, metrics: dict[str, Any], runtime_configuration: Any = None, execution_engine: Any = None
+    ) -> dict[str, Any]:
+        found = metrics["cumulus.comparison"]
+        if found is None:
+            return give_verdict(False, "it was not compared", outcome=UNPROVED)
+        holds = found.outcome in (EQUAL, IN_ERROR)
+        return give_verdict(holds, found.observed, HEADER, found.differences, outcome=found.outcome)
+
+
+class ExpectFinalRowsToEqualRecomputation(ExpectSnapshotToEqualRecomputation):
+    """The same of rows that sealed values make final, and of the log's rows with these values: they need no epoch to be complete.
+
+    Args:
+        view: the view's name.
+        values: the values, as text.
+    """
+
+    values: str
+
+    sentence: ClassVar[str] = (
+        "The final rows of $view equal its SQL, run from scratch over the log's rows of these sealed values: $values."
+    )
+    success_keys: ClassVar[tuple[str, ...]] = ("view", "values")
+
+
+class ExpectNoGroupWithoutRows(ReadableExpectation):
+    """Expect every group of a snapshot to stand for at least one row: a group whose rows are all gone does not exist,
+    whatever its sums are.
+
+    Args:
+        column: the snapshot's column that counts the rows of a group.
+    """
+
+    column: str
+    minimum: int = 1
+
+    sentence: ClassVar[str] = "Every group has rows: $column is at least $minimum."
+    metric_dependencies: ClassVar[tuple[str, ...]] = ("cumulus.rows_below",)
+    success_keys: ClassVar[tuple[str, ...]] = ("column", "minimum")
+
+    def _validate(
+        self, metrics: dict[str, Any], runtime_configuration: Any = None, execution_engine: Any = None
+    ) -> dict[str, Any]:
+        count, header, rows = metrics["cumulus.rows_below"]
+        return give_verdict(
+            count == 0, f"{count} groups without rows" if count else "all groups have rows", header, rows, count=count
+        )
+
+
+# What the event log must be for a snapshot to mean anything: sealed by everybody, and a possible history.
+
+
+class ExpectEpochsToBeComplete(ReadableExpectation):
+    """Expect every member of the snapshot's epoch to have sealed it (the unanimous vote).
+
+    The batch has the columns ``coordinator`` and ``sealed_epoch`` (the last one, inclusive).
+
+    Args:
+        epoch: the snapshot's epoch.
+        members: the numbers of the coordinators that take part in it.
+    """
+
+    epoch: int
+    members: list[int]
+
+    sentence: ClassVar[str] = "The members of epoch $epoch, coordinators $members, have all sealed it."
+    metric_dependencies: ClassVar[tuple[str, ...]] = ("cumulus.sealed_epochs",)
+    success_keys: ClassVar[tuple[str, ...]] = ("epoch", "members")
+
+    def _validate(
+        self, metrics: dict[str, Any], runtime_configuration: Any = None, execution_engine: Any = None
+    ) -> dict[str, Any]:
+        sealed: dict[int, int] = metrics["cumulus.sealed_epochs"]
+        late = [c for c in self.members if sealed.get(c, -1) < self.epoch]
+        rows = [(str(c), str(sealed.get(c, "none"))) for c in late]
+        observed = f"not sealed by {', '.join(map(str, late))}" if late else "sealed by all"
+        return give_verdict(not late, observed, ("coordinator", "last sealed epoch"), rows, late=late)
+
+
+class ExpectNoNegativeMultiplicity(ReadableExpectation):
+    """Expect that no row was deleted more often than it was inserted.
+
+    The batch has the columns ``relation``, ``row`` (JSON text) and :attr:`column`, bigint.
+
+    Args:
+        column: the column that holds a row's multiplicity.
+    """
+
+    column: str = "_multiplicity"
+    minimum: int = 0
+
+    sentence: ClassVar[str] = "No row of a base table was deleted more often than it was inserted."
+    metric_dependencies: ClassVar[tuple[str, ...]] = ("cumulus.rows_below",)
+    success_keys: ClassVar[tuple[str, ...]] = ("column", "minimum")
+
+    def _validate(
+        self, metrics: dict[str, Any], runtime_configuration: Any = None, execution_engine: Any = None
+    ) -> dict[str, Any]:
+        count, header, rows = metrics["cumulus.rows_below"]
+        observed = f"{count} rows deleted more often than inserted" if count else "none"
+        return give_verdict(count == 0, observed, header, rows, count=count)
 
 
 # The metrics behind the expectations: what a batch, a small table, says.
@@ -104,131 +235,3 @@ class SealedEpochsMetric(TableMetricProvider):
     def _pandas(cls, execution_engine: Any, metric_domain_kwargs: Any, **_: Any) -> dict[int, int]:
         batch = _batch(execution_engine, metric_domain_kwargs)
         return {int(c): int(e) for c, e in zip(batch["coordinator"], batch["sealed_epoch"], strict=True)}
-
-
-HEADER = ("what", "group", "column", "snapshot", "recomputed")
-
-
-class ExpectSnapshotToEqualRecomputation(ReadableExpectation):
-    """Expect a view's snapshot to hold exactly the rows of its recomputation: none missing, none more, every value the same.
-
-    Compared as multisets; NULL equals NULL; decimals exactly, whatever their declared digits; DOUBLEs within a
-    tolerance. What readers get, the version that was published, has to be the recomputation after the view's ORDER BY, OFFSET and LIMIT.
-    A view that is in error in the snapshot has to fail when it is recomputed, and no other may. A view of which something could not be compared
-    does not meet the expectation either: its details say ``unproved``.
-
-    The batch has a row per view, of handles of the tables to compare: see :class:`cumulus_ops.validation.judge.Compared`. The comparison is
-    made here, when the expectation is evaluated.
-
-    Args:
-        view: the view's name.
-    """
-
-    view: str
-
-    sentence: ClassVar[str] = "The snapshot of $view equals its SQL, run from scratch over the whole event log."
-    metric_dependencies: ClassVar[tuple[str, ...]] = ("cumulus.comparison",)
-    success_keys: ClassVar[tuple[str, ...]] = ("view",)
-
-    def _validate(
-        self, metrics: dict[str, Any], runtime_configuration: Any = None, execution_engine: Any = None
-    ) -> dict[str, Any]:
-        found = metrics["cumulus.comparison"]
-        if found is None:
-            return verdict(False, "it was not compared", outcome=UNPROVED)
-        holds = found.outcome in (EQUAL, IN_ERROR)
-        return verdict(holds, found.observed, HEADER, found.differences, outcome=found.outcome)
-
-
-class ExpectFinalRowsToEqualRecomputation(ExpectSnapshotToEqualRecomputation):
-    """The same of rows that sealed values make final, and of the log's rows with these values: they need no epoch to be complete.
-
-    Args:
-        view: the view's name.
-        values: the values, as text.
-    """
-
-    values: str
-
-    sentence: ClassVar[str] = (
-        "The final rows of $view equal its SQL, run from scratch over the log's rows of these sealed values: $values."
-    )
-    success_keys: ClassVar[tuple[str, ...]] = ("view", "values")
-
-
-class ExpectNoGroupWithoutRows(ReadableExpectation):
-    """Expect every group of a snapshot to stand for at least one row: a group whose rows are all gone does not exist,
-    whatever its sums are.
-
-    Args:
-        column: the snapshot's column that counts the rows of a group.
-    """
-
-    column: str
-    minimum: int = 1
-
-    sentence: ClassVar[str] = "Every group has rows: $column is at least $minimum."
-    metric_dependencies: ClassVar[tuple[str, ...]] = ("cumulus.rows_below",)
-    success_keys: ClassVar[tuple[str, ...]] = ("column", "minimum")
-
-    def _validate(
-        self, metrics: dict[str, Any], runtime_configuration: Any = None, execution_engine: Any = None
-    ) -> dict[str, Any]:
-        count, header, rows = metrics["cumulus.rows_below"]
-        return verdict(
-            count == 0, f"{count} groups without rows" if count else "all groups have rows", header, rows, count=count
-        )
-
-
-# What the event log must be for a snapshot to mean anything: sealed by everybody, and a possible history.
-
-
-class ExpectEpochsToBeComplete(ReadableExpectation):
-    """Expect every member of the snapshot's epoch to have sealed it (the unanimous vote).
-
-    The batch has the columns ``coordinator`` and ``sealed_epoch`` (the last one, inclusive).
-
-    Args:
-        epoch: the snapshot's epoch.
-        members: the numbers of the coordinators that take part in it.
-    """
-
-    epoch: int
-    members: list[int]
-
-    sentence: ClassVar[str] = "The members of epoch $epoch, coordinators $members, have all sealed it."
-    metric_dependencies: ClassVar[tuple[str, ...]] = ("cumulus.sealed_epochs",)
-    success_keys: ClassVar[tuple[str, ...]] = ("epoch", "members")
-
-    def _validate(
-        self, metrics: dict[str, Any], runtime_configuration: Any = None, execution_engine: Any = None
-    ) -> dict[str, Any]:
-        sealed: dict[int, int] = metrics["cumulus.sealed_epochs"]
-        late = [c for c in self.members if sealed.get(c, -1) < self.epoch]
-        rows = [(str(c), str(sealed.get(c, "none"))) for c in late]
-        observed = f"not sealed by {', '.join(map(str, late))}" if late else "sealed by all"
-        return verdict(not late, observed, ("coordinator", "last sealed epoch"), rows, late=late)
-
-
-class ExpectNoNegativeMultiplicity(ReadableExpectation):
-    """Expect that no row was deleted more often than it was inserted.
-
-    The batch has the columns ``relation``, ``row`` (JSON text) and :attr:`column`, bigint.
-
-    Args:
-        column: the column that holds a row's multiplicity.
-    """
-
-    column: str = "_multiplicity"
-    minimum: int = 0
-
-    sentence: ClassVar[str] = "No row of a base table was deleted more often than it was inserted."
-    metric_dependencies: ClassVar[tuple[str, ...]] = ("cumulus.rows_below",)
-    success_keys: ClassVar[tuple[str, ...]] = ("column", "minimum")
-
-    def _validate(
-        self, metrics: dict[str, Any], runtime_configuration: Any = None, execution_engine: Any = None
-    ) -> dict[str, Any]:
-        count, header, rows = metrics["cumulus.rows_below"]
-        observed = f"{count} rows deleted more often than inserted" if count else "none"
-        return verdict(count == 0, observed, header, rows, count=count)
