@@ -37,20 +37,20 @@ __all__ = [
     "WITHOUT",
     "Mark",
     "Published",
-    "conflict",
+    "conflict_problem",
     "count_rows",
     "find_mark",
     "first_rows",
     "generation_of",
     "open_table",
-    "ours",
     "publish_error",
     "publish_view",
     "published_generation",
     "published_versions",
     "read_version",
-    "restored",
-    "unreadable",
+    "restored_problem",
+    "sign_commit",
+    "unreadable_problem",
 ]
 
 
@@ -91,7 +91,7 @@ class Mark:
         return self.generation << BITS | self.number
 
 
-def ours(metadata: Mapping[str, str], owner: Identity, mark: Mark | None = None) -> CommitProperties:
+def sign_commit(metadata: Mapping[str, str], owner: Identity, mark: Mark | None = None) -> CommitProperties:
     """How a commit of ours says so. It is exactly the next version, or fails: what was looked at before is what it changes."""
     said = {**metadata, INSTALLATION: owner.installation, GENERATION: str(owner.generation)}
     transactions = None if mark is None else [Transaction(_name_application(owner.installation), mark.value)]
@@ -118,7 +118,7 @@ def open_table(path: Path) -> DeltaTable | None:
     except TableNotFoundError:
         return None
     except DeltaError as problem:
-        raise unreadable(path, problem) from problem
+        raise unreadable_problem(path, problem) from problem
 
 
 def find_mark(table: DeltaTable, path: Path, owner: Identity, *, is_adopted: bool) -> Mark | None:
@@ -145,7 +145,7 @@ def find_mark(table: DeltaTable, path: Path, owner: Identity, *, is_adopted: boo
         raise SetupProblem(f"the table {whose}", kind="published-by-another", place=str(path), hint=hint)
     mark = Mark.of(value)
     if mark.generation > owner.generation:
-        raise restored(path)
+        raise restored_problem(path)
     return mark
 
 
@@ -159,7 +159,7 @@ def published_generation(path: Path, installation: str) -> int | None:
     return None if value is None else Mark.of(value).generation
 
 
-def restored(path: Path) -> SetupProblem:
+def restored_problem(path: Path) -> SetupProblem:
     """What is said of a catalog that does not know what the table has."""
     return SetupProblem(
         "the table has what the catalog does not know of: the catalog was restored from a backup, or a copy of it is at work elsewhere",
@@ -169,13 +169,13 @@ def restored(path: Path) -> SetupProblem:
     )
 
 
-def unreadable(path: Path, problem: Exception | str) -> IntegrityProblem:
+def unreadable_problem(path: Path, problem: Exception | str) -> IntegrityProblem:
     """What is said of a folder that is no table, or a damaged one."""
     hint = "move the folder away; what was published is written again from the newest snapshot"
     return IntegrityProblem(f"unreadable: {problem}", kind="delta-unreadable", place=str(path), hint=hint)
 
 
-def conflict(path: Path, problem: Exception | str) -> Conflict:
+def conflict_problem(path: Path, problem: Exception | str) -> Conflict:
     """What is said when others keep writing to a table."""
     return Conflict(f"not published: {problem}", kind="publish-conflict", place=str(path), hint="try again")
 
@@ -305,11 +305,13 @@ def _set_notice(
         if values is None:
             return
         try:
-            table.alter.set_table_properties(values, raise_if_not_exists=False, commit_properties=ours(metadata, owner))
+            table.alter.set_table_properties(
+                values, raise_if_not_exists=False, commit_properties=sign_commit(metadata, owner)
+            )
             return
         except (CommitFailedError, DeltaError) as problem:
             if attempt == ATTEMPTS - 1:
-                raise conflict(path, problem) from problem
+                raise conflict_problem(path, problem) from problem
 
 
 def _write_epoch(
@@ -336,7 +338,7 @@ def _write_epoch(
             mine = [c for c in commits if c[EPOCH] == str(epoch)]
             is_unknown = not mine and mark.number > epoch and mark.value > known
             if is_unknown or any(c.get(SNAPSHOT, "") != snapshot for c in mine):
-                raise restored(path)
+                raise restored_problem(path)
             version = min(
                 (int(c["version"]) for c in mine or commits), default=table.version()
             )  # its log was cleaned up
@@ -345,7 +347,7 @@ def _write_epoch(
             return _write(rows, table, path, said, owner, epoch)
         except (CommitFailedError, DeltaError) as problem:
             if attempt == ATTEMPTS - 1:
-                raise conflict(path, problem) from problem
+                raise conflict_problem(path, problem) from problem
     raise AssertionError("unreachable")
 
 
@@ -366,7 +368,7 @@ def _write(
         mode="error" if table is None else "overwrite",
         schema_mode=None if table is None else "overwrite",
         name=path.name if table is None else None,
-        commit_properties=ours(said, owner, mark),
+        commit_properties=sign_commit(said, owner, mark),
     )
     written = 0 if table is None else table.version()
     made = DeltaTable(str(path), version=written) if table is None else table
@@ -413,7 +415,7 @@ def _telling_damage(path: Path) -> Iterator[None]:
     try:
         yield
     except (DeltaError, OSError, pa.ArrowException) as problem:
-        raise unreadable(path, problem) from problem
+        raise unreadable_problem(path, problem) from problem
 
 
 def read_version(path: Path, version: int) -> list[pa.Table]:
@@ -433,7 +435,7 @@ def read_version(path: Path, version: int) -> list[pa.Table]:
         found = [pq.ParquetFile(file).read() for file in files]
         return found or [pa.schema(table.schema().to_arrow()).empty_table()]
     except (DeltaError, OSError, pa.ArrowException) as problem:
-        raise unreadable(path, f"version {version}: {problem}") from problem
+        raise unreadable_problem(path, f"version {version}: {problem}") from problem
 
 
 def _open_kept(path: Path, table: DeltaTable) -> DeltaTable:

@@ -25,13 +25,13 @@ from cumulus_ops.project.settings import Project
 from cumulus_ops.publishing.delta_tables import (
     PROGRAM,
     Mark,
-    conflict,
+    conflict_problem,
     find_mark,
     generation_of,
     open_table,
-    ours,
     read_version,
-    unreadable,
+    sign_commit,
+    unreadable_problem,
 )
 
 __all__ = [
@@ -170,7 +170,7 @@ def appended_rows(path: Path, versions: Sequence[int]) -> pa.Table | None:
     try:
         return pa.concat_tables([pq.ParquetFile(file).read() for file in files])
     except (OSError, pa.ArrowException) as problem:
-        raise unreadable(path, problem) from problem
+        raise unreadable_problem(path, problem) from problem
 
 
 def rewrite_final(
@@ -206,7 +206,7 @@ def _find_appended(opened: FinalTable, since: int, before: int) -> dict[int, int
     if (
         DeltaTable(str(opened.path)).version() != newest
     ):  # commits are numbered backwards: one that comes in between shifts them
-        raise conflict(opened.path, "somebody has written to it meanwhile")
+        raise conflict_problem(opened.path, "somebody has written to it meanwhile")
     for back, commit in enumerate(commits):
         if FINAL not in commit or generation_of(commit) != opened.owner.generation:
             continue
@@ -238,7 +238,7 @@ def _write(
     marks = (opened.mark, None if known is None else Mark.of(known[1]))
     numbers = [m.number for m in marks if m is not None and m.generation == owner.generation]
     mark = Mark(owner.generation, max(numbers, default=0) + 1)
-    said = ours({FINAL: json.dumps(values), APPEND: str(mark.value), PROGRAM: program}, owner, mark)
+    said = sign_commit({FINAL: json.dumps(values), APPEND: str(mark.value), PROGRAM: program}, owner, mark)
     try:
         if opened.table is None:
             opened.path.parent.mkdir(parents=True, exist_ok=True)
@@ -248,7 +248,7 @@ def _write(
         write_deltalake(opened.table, rows, **how, commit_properties=said)
         return opened.version, opened.table_id, mark.value  # a table that is written to moves on
     except (CommitFailedError, DeltaError) as problem:
-        raise conflict(opened.path, problem) from problem
+        raise conflict_problem(opened.path, problem) from problem
 
 
 def final_table(project: Project, view: str) -> Path | None:

@@ -31,7 +31,7 @@ from cumulus_ops.query.read import Partitions
 from cumulus_ops.validation.comparison import compare, describe_comparison
 from cumulus_ops.validation.judge import Compared
 from cumulus_ops.validation.request import ViewToValidate, ViewVerdict, write_arrow
-from cumulus_ops.validation.run import session_of, verified_log, view_to_validate
+from cumulus_ops.validation.run import ask_for_view, session_of, verify_log_files
 from m3.program import Relation
 
 if TYPE_CHECKING:
@@ -136,7 +136,7 @@ def _make_part(rt: Runtime, name: str, waiting: Sequence[FinalPartition]) -> _Pa
     wanted = view.partitions(values)
     published, shown_as = _read_published(rt, view, finals, wanted, rows)
     # a partition has no order, and its rows are all to be seen: views with a limit have none
-    asked = replace(view_to_validate(rt, view.view, rows), ordered=False, shown_as=shown_as)
+    asked = replace(ask_for_view(rt, view.view, rows), ordered=False, shown_as=shown_as)
     return _Part(view, finals, wanted, rows, published, asked)
 
 
@@ -169,7 +169,7 @@ def _recompute_parts(rt: Runtime, session: SparkSession, parts: Sequence[_Part],
     from cumulus_ops.validation.recompute import kept_tables, recompute_m3, recompute_views
 
     texts = {view.name: view.sql for view in rt.program.views if view.sql is not None}
-    files, relations = verified_log(rt, LAST_EPOCH), rt.program.relations
+    files, relations = verify_log_files(rt, LAST_EPOCH), rt.program.relations
     alike: dict[object, list[_Part]] = {}
     for part in parts:
         alike.setdefault((part.view.seals, tuple(f.value for f in part.finals)), []).append(part)

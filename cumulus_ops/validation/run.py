@@ -33,7 +33,7 @@ from m3.scalars import Var
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-__all__ = ["session_of", "validate", "validation_request", "verified_log", "view_to_validate", "with_remarks"]
+__all__ = ["add_remarks", "ask_for_view", "session_of", "validate", "validation_request", "verify_log_files"]
 
 GROUPS = {"view": pa.string(), "group": pa.string(), "rows": pa.int64()}
 BELOW_ZERO = "{} is set aside: rows of it that were deleted since count below zero until `cumulus batch retry {}`"
@@ -64,7 +64,7 @@ def validate(
         request = validation_request(rt, epoch, Path(folder), views)
         count = len(request.views)
         report = validate_snapshot(session_of(rt), request, lambda done, view: on_view(done, count, view))
-    report = with_remarks(rt, report)
+    report = add_remarks(rt, report)
     page = rt.project.reports / INDEX
     found = report.view_findings
     others = tuple(line for line in report.failures if line not in {said for _, said in found.values()})
@@ -87,7 +87,7 @@ def _list_remarks(
     return (*missing, *broken, *(str(seal) for seal in fenced if seal.epoch == epoch))
 
 
-def with_remarks(rt: Runtime, report: ValidationReport) -> ValidationReport:
+def add_remarks(rt: Runtime, report: ValidationReport) -> ValidationReport:
     """The report with what the snapshot is without, which may be why it failed."""
     failed = rt.catalog.history.failed()
     failures = report.failures
@@ -107,7 +107,7 @@ def validation_request(rt: Runtime, epoch: int, folder: Path, names: Sequence[st
         InputProblem: there is no such view.
         IntegrityProblem: a log file is not what was written.
     """
-    files = verified_log(rt, epoch)
+    files = verify_log_files(rt, epoch)
     chosen = rt.program.views if names is None else tuple(rt.program.view(name) for name in dict.fromkeys(names))
     # SQL views are recomputed by their text, the others by the serial interpreter
     interpreted: Mapping[str, pa.Table] = {}
@@ -119,10 +119,10 @@ def validation_request(rt: Runtime, epoch: int, folder: Path, names: Sequence[st
     found = []
     for place, view in enumerate(chosen):
         if error := errors.get(view.name, ""):
-            found.append(view_to_validate(rt, view, None, interpreted.get(view.name), error))
+            found.append(ask_for_view(rt, view, None, interpreted.get(view.name), error))
             continue
         rows = write_arrow(read_view(rt, view.name, as_of=epoch, ordered=False), folder / f"{place}.arrow")
-        asked = view_to_validate(rt, view, rows, interpreted.get(view.name))
+        asked = ask_for_view(rt, view, rows, interpreted.get(view.name))
         found.append(replace(asked, **_find_shown(rt, view, epoch, published, folder / f"{place}-shown.arrow")))
     members, seals = rt.catalog.members.membership().of(epoch), rt.catalog.votes.last_epochs()
     sealed = {c: seals[c] for c in members}
@@ -141,7 +141,7 @@ def validation_request(rt: Runtime, epoch: int, folder: Path, names: Sequence[st
     )
 
 
-def verified_log(rt: Runtime, epoch: int) -> dict[str, list[Path]]:
+def verify_log_files(rt: Runtime, epoch: int) -> dict[str, list[Path]]:
     """relation -> the log files up to an epoch (inclusive). They are verified here, as a whole: Spark does not know their checksums.
 
     Raises:
@@ -175,7 +175,7 @@ def _is_ordered(view: View) -> bool:
     return bool(view.order) or view.limit is not None or view.offset > 0
 
 
-def view_to_validate(
+def ask_for_view(
     rt: Runtime, view: View, rows: pa.Table | Handle | None, interpreted: pa.Table | None = None, error: str = ""
 ) -> ViewToValidate:
     """What is asked of a validation: whether a view's ``rows``, in any order, are right; or its ``error``. See :class:`ViewToValidate`."""

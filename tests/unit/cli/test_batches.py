@@ -18,7 +18,7 @@ from cumulus_ops.orchestration import steps, texts
 from cumulus_ops.orchestration.texts import waits_of
 from cumulus_ops.project.settings import Project, load_project
 from cumulus_ops.validation.request import ValidationReport
-from cumulus_ops.validation.run import with_remarks
+from cumulus_ops.validation.run import add_remarks
 from tests.support.logs import forget_checksums
 
 Call = Callable[..., Result]
@@ -155,7 +155,7 @@ def test_later_deletes_of_its_rows_count_below_zero_until_it_is_retried(
     end_epoch(shop, 1)
     assert revenue(call) == [{"o_customer": "ann", "revenue": "-0.50", "orders": 1}]
     with open_runtime(shop) as rt:
-        failed = with_remarks(rt, ValidationReport(1, "failed", {}, ("differs",), tmp_path, 0.1))
+        failed = add_remarks(rt, ValidationReport(1, "failed", {}, ("differs",), tmp_path, 0.1))
     assert failed.failures[0] == "differs"
     assert "count below zero until `cumulus batch retry 1`" in failed.failures[1]
     repair(shop, tmp_path / "kept.parquet")

@@ -31,7 +31,7 @@ from cumulus_ops.maps import packs
 from cumulus_ops.opening.runtime import Runtime, initialise, open_runtime
 from cumulus_ops.project.errors import IntegrityProblem
 from cumulus_ops.project.settings import KeySettings, Project
-from cumulus_ops.validation.run import verified_log
+from cumulus_ops.validation.run import verify_log_files
 from m3.datatypes import DOUBLE, INT, STRING, decimal
 from m3.program import Column, Relation
 from tests.support.keyed import found_in_index
@@ -163,7 +163,7 @@ def test_no_flipped_bit_of_a_log_or_quarantine_file_reads_as_other_rows(
             assert (caught.value.kind, caught.value.place) in ((f"damaged-{file.path.partition('/')[0]}", str(place)),)
             if isinstance(file, LogFile):
                 with pytest.raises(IntegrityProblem, match=f"rows of {file.relation}, batch {file.batch}, is damaged"):
-                    verified_log(rt, 0)
+                    verify_log_files(rt, 0)
             try:
                 if shown(ways[name]()) != right[file.path, name]:
                     wrong.append((file.path, name, position, bit))
