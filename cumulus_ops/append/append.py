@@ -7,14 +7,21 @@ atomic event follow each other. Files become part of the log when the catalog na
 A delivery becomes one batch, or several if it has more rows than a batch may have. It is read, checked and written piece by
 piece, and appended as a whole. What cannot be accepted is put aside in the same transaction: every row that was delivered is in the
 log, counted as a repeat, in the quarantine, or in a file that is set aside.
+
+The way of a piece: read and check (:func:`_write_part`), leave out repeats, judge by seals, transactions and keys, stamp and write
+(:func:`_write_piece`). When all pieces are written (:func:`_write_delivery`), one transaction appends them (:func:`_run_pass`), or all of it
+is read again, if more has to be left out than was known (:class:`Pass`).
 """
 
 from __future__ import annotations
 
+import contextlib
+import functools
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
+from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -29,7 +36,7 @@ from cumulus_ops.append.rejected import events_of, json_records, rejected_rows, 
 from cumulus_ops.append.repeats import split_known
 from cumulus_ops.append.seals import SealStage
 from cumulus_ops.catalog.catalog import Catalog
-from cumulus_ops.catalog.records import Advance, Intake, NewFileAside, Taken
+from cumulus_ops.catalog.records import Advance, NewFileAside, Taken
 from cumulus_ops.files.columns import OFFSET, RawFile
 from cumulus_ops.files.pieces import changes, event_cuts, piece_rows
 from cumulus_ops.keys.stage import KeyStage, tidy_keys
@@ -43,6 +50,7 @@ __all__ = ["append_delivery", "offset_base"]
 
 #: So many values may be sealed by a file: they are sealed all at once, and the transaction has a row for each.
 SEAL_VALUES = 1 << 20
+_NO_EVENTS = np.array([], dtype=np.int64)
 
 
 def append_delivery(project: Project, catalog: Catalog, coordinator: int, delivery: Delivery) -> tuple[int, ...]:
@@ -71,40 +79,14 @@ def append_delivery(project: Project, catalog: Catalog, coordinator: int, delive
             delivery.trial()
         epoch, sequence = catalog.members.position(coordinator)
         reach("append.before-files")
-        reading = _Reading(project, catalog, coordinator, delivery, is_deadly or delivery.apart)
-        appended = None
-        while appended is None:
-            batches = DropBatches(
-                project.state,
-                coordinator,
-                delivery.name,
-                epoch,
-                sequence,
-                project.batch_rows,
-                step.label,
-                delivery.space(coordinator),
-            )
-            try:
-                with KeyStage(project, catalog, coordinator, epoch, step.label) as keys:
-                    appended = reading.append(batches, keys, SealStage(project, catalog, coordinator))
-            except _ReadAgain:
-                batches.discard()
-            except BaseException:
-                batches.discard()
-                raise
+        is_apart, parts = is_deadly or delivery.apart, tuple(delivery.parts())
+        job = _Job(project, catalog, coordinator, delivery, epoch, sequence, step.label, is_apart, parts)
+        outcome: Pass | tuple[int, ...] = Pass()
+        while isinstance(outcome, Pass):  # it ends: each pass leaves out more than the one before
+            outcome = _run_pass(job, outcome)
         reach("append.after-commit")
         tidy_keys(project, catalog, step.label)
-        return appended
-
-
-class _ReadAgain(Exception):
-    """More of a delivery is left out than was known when it was read: what was written is in vain."""
-
-
-def _advance(delivery: Delivery) -> Advance | None:
-    if delivery.position is None:
-        return None
-    return Advance(delivery.source, delivery.begin, delivery.position)
+        return outcome
 
 
 def offset_base(number: int) -> int:
@@ -116,253 +98,304 @@ def offset_base(number: int) -> int:
     return -(2**62) + (number << 32)
 
 
-@dataclass
-class _Reading:
-    """One delivery, read until it is known what of it is left out: then all the rest has been written in one go.
-
-    Most often that is so at once. It is read again without a part that turned out to be unreadable when rows of it were written
-    already, or, if it is transactional, without the transactions that have a rejected row. Which of these their keys reject is not asked
-    again: ``judged`` are the relation, the source and the rows, as of the readings before, and ``judged_rows`` what they were before that, to see
-    that this reading leaves out the same.
-    """
+@dataclass(frozen=True)
+class _Job:
+    """What is appended, for whom, and from which stamp on: the same in each pass. ``is_apart``: parts are read by a process of their own."""
 
     project: Project
     catalog: Catalog
     coordinator: int
     delivery: Delivery
-    is_apart: bool = False  # its parts are read by a process of their own
-    parts: tuple[Part, ...] = ()
-    asides: list[NewFileAside] = field(default_factory=list)
-    left_out: dict[str, NewFileAside] = field(default_factory=dict)  # place of a part -> why
-    transactions: np.ndarray = field(default_factory=lambda: np.array([], dtype=np.int64))  # rejected ones
-    judged: list[tuple[str, str, pa.Table]] = field(default_factory=list)
-    judged_now: list[tuple[str, str, pa.Table]] = field(default_factory=list)
-    judged_rows: list[tuple[str, pa.Table]] = field(default_factory=list)
-    judged_rows_now: list[tuple[str, pa.Table]] = field(default_factory=list)
-    left_now: list[tuple[str, pa.Table]] = field(default_factory=list)
-    nothing: NewFileAside | None = None  # why all of it is set aside
-    taken: Taken | None = None
+    epoch: int
+    sequence: int
+    label: str
+    is_apart: bool
+    parts: tuple[Part | SealPart | NewFileAside, ...]
 
-    def __post_init__(self) -> None:
-        found = list(self.delivery.parts())
-        self.parts = tuple(part for part in found if isinstance(part, Part))
-        self.seal_parts = tuple(part for part in found if isinstance(part, SealPart))
-        self.asides = [aside for aside in found if isinstance(aside, NewFileAside)]
-        self._relations = {relation.name: relation for relation in self.project.relations}
-        self._base: int | None = None
-
-    def append(self, batches: DropBatches, keys: KeyStage, seals: SealStage) -> tuple[int, ...]:
-        """Read it, write what is accepted and what is rejected, and append that.
-
-        Raises:
-            _ReadAgain: it has to be done again, for more is left out.
-        """
-        lost = [self.transactions]
-        for part in self.parts if self.nothing is None else ():
-            if part.place not in self.left_out:
-                lost += self._read(part, batches, keys, seals)
-        for seal_part in self.seal_parts if self.nothing is None else ():
-            self._read_seals(seal_part, batches, seals)
-        if self.delivery.transactional:
-            self._require(np.unique(np.concatenate(lost)))
-            self._require_same_rows()
-        if self.nothing is None and self.delivery.taken is not None:
-            self.taken = self.delivery.taken()
-            self.nothing = self._repeated(self.taken)
-            if self.nothing is not None:
-                raise _ReadAgain
-        for relation, source, rejected in self.judged:
-            batches.leave_out(relation, source, rejected, transactional=True)
-        new = batches.finish()
-        keys.finish()
-        reach("append.before-commit")
-        advance = _advance(self.delivery)
-        intake, sealing = self._intake(), seals.sealing()
-        declared = declaration(self.project)
-        return keys.commit(
-            lambda changes: self.catalog.log.append(
-                new, advance, changes, intake=intake, sealing=sealing, declared=declared
-            )
-        )
-
-    def _require(self, lost: np.ndarray) -> None:
-        """See that all transactions that are lost were known to be when this reading began."""
-        if len(lost) > len(self.transactions):
-            self.judged += self.judged_now
-            self.judged_rows += self.judged_rows_now
-            self.transactions, self.judged_now, self.judged_rows_now, self.left_now = lost, [], [], []
-            raise _ReadAgain
-
-    def _require_same_rows(self) -> None:
-        """See that what is left out for its key is what was judged: else rows would be lost.
-
-        Raises:
-            SetupProblem: the source has handed over something else when it was read again.
-        """
-        if _texts(self.judged_rows) != _texts(self.left_now):
-            message = f"delivery {self.delivery.name} has other rows, or other numbers of events, each time it is read"
-            hint = "a source hands over the same events with the same numbers when it is read again (docs/sources.md)"
-            raise SetupProblem(message, kind="unsteady-source", place=f"source {self.delivery.source}", hint=hint)
-
-    def _read(self, part: Part, batches: DropBatches, keys: KeyStage, seals: SealStage) -> list[np.ndarray]:
-        """Write a part. Returns the rejected transactions."""
-        pieces = self._pieces(part)
-        lost: list[np.ndarray] = []
-        is_first = True
-        while True:
-            try:
-                events = next(pieces, None)
-            except InputProblem as problem:
-                if not self._can_be_read_later:
-                    raise
-                self.left_out[part.place] = self._aside(part, problem)
-                if is_first:
-                    return lost
-                raise _ReadAgain from problem
-            if events is None:
-                return lost
-            lost.append(self._write(events, batches, keys, seals))
-            is_first = False
-
-    def _read_seals(self, part: SealPart, batches: DropBatches, seals: SealStage) -> None:
-        """Take the values in a seal's part. Without all rows of its relation that came with it, it says more than is true."""
-        seal = self.project.seal(part.relation, part.seal)
-        assert seal is not None  # sources name those that there are
-        source = f"{self.delivery.source}/{part.name}"
-        missing = None if part.announces else self._missing_rows(part)
-        try:
-            if missing is not None:
-                raise missing
-            columns = self.project.seal_rows(part.relation, seal)
-            found = _few(check(columns, self._raw(part), source, part.place, insert_only=True), part)
-        except InputProblem as problem:
-            if not self._can_be_read_later:
-                raise
-            if problem.kind in ("missing-column", "no-header"):
-                problem.hint = f"files of this seal have the columns {', '.join(seal.columns)}"
-            self.left_out[part.place] = self._aside(part, problem)
-            return
-        for events in found:
-            say = seals.announce if part.announces else seals.seal
-            for table in (events.rejected, say(part.relation, seal, events.rows)):
-                batches.leave_out(part.name, source, table if events.numbered else without_events(table))
-
-    def _missing_rows(self, part: SealPart) -> InputProblem | None:
-        """What is said of a seal if rows of its relation in the same delivery could not be read."""
-        asides = (*self.asides, *self.left_out.values())
-        rows = next((a for a in asides if a.relation == part.relation), None)
-        if rows is None:
-            return None
-        message = f"seals values of {part.relation}, of which rows are set aside: {rows.place}"
-        hint = "mend and retry that file first, then this one: rows of a value do not count once it is sealed"
-        return InputProblem(message, kind="rows-missing", place=part.place, hint=hint)
+    @functools.cached_property
+    def base(self) -> int:
+        """Where the offsets of events without numbers begin. The catalog is asked only if there are such events."""
+        space, arrived = self.delivery.space(self.coordinator), self.delivery.arrived.timestamp()
+        return offset_base(self.catalog.deliveries.number_of(self.coordinator, space, self.delivery.name, arrived))
 
     @property
-    def _can_be_read_later(self) -> bool:
-        """Whether a part may be set aside: where a source has a position, what is behind it is gone."""
+    def can_set_aside(self) -> bool:
+        """Whether a part that cannot be read may be set aside: where a source has a position, what is behind it is gone."""
         delivery = self.delivery
         return delivery.position is None and not delivery.transactional and not delivery.intake.is_retry
 
-    def _pieces(self, part: Part) -> Iterator[RelationEvents]:
-        source = f"{self.delivery.source}/{part.relation}"
-        relation = self._relations[part.relation]
-        insert_only = relation.name in self.project.insert_only
-        upsert = self._is_upsert(relation)
-        return check(relation, self._raw(part), source, part.place, upsert=upsert, insert_only=insert_only)
+    def relation(self, name: str) -> Relation:
+        """The project's relation of a name."""
+        return next(r for r in self.project.relations if r.name == name)
 
-    def _raw(self, part: Part | SealPart) -> Iterator[RawFile]:
+    def is_upsert(self, relation: str) -> bool:
+        """Whether rows of the relation may be updates and deletes by key."""
+        return relation in self.project.keys and self.project.keys[relation].mode == "upsert"
+
+    def read(self, part: Part | SealPart) -> Iterator[RawFile]:
+        """The part's rows as they came."""
         return part.read_apart() if self.is_apart and part.read_apart is not None else part.read()
 
-    def _is_upsert(self, relation: Relation) -> bool:
-        return relation.name in self.project.keys and self.project.keys[relation.name].mode == "upsert"
-
-    def _write(self, events: RelationEvents, batches: DropBatches, keys: KeyStage, seals: SealStage) -> np.ndarray:
-        """Write a piece. Returns the transactions of rejected rows."""
-        rows, rejected, source, name = events.rows, [events.rejected], events.source, events.relation
-        relation, lost = self._relations[name], np.array([], dtype=np.int64)
-        if events.numbered:
-            known = split_known(self.project, self.catalog, relation, source, rows, upsert=self._is_upsert(relation))
-            rows = known.fresh
-            rejected.append(known.rejected)
-            batches.count_repeats(known.repeated)
-        else:
-            source, rows = f"{source}/rows", self._renumbered(rows)
-        rows, sealed = seals.judge(name, rows)
-        rejected.append(sealed)
-        if self.delivery.transactional:
-            lost = events_of(pa.concat_tables(rejected))
-            rows, others = self._whole_transactions(name, rows)
-            rejected.append(others)
-        resolved = keys.resolve(name, rows, seals.refuser(name))
-        if self.delivery.transactional and resolved.lost:
-            self.judged_now.append((name, events.source, resolved.rejected))
-            self.judged_rows_now.append((name, rows.filter(_among(rows, sorted(resolved.lost)))))
-            lost = np.concatenate([lost, np.array(sorted(resolved.lost), dtype=np.int64)])
-        else:
-            rejected.append(resolved.rejected)
-        seals.take(name, resolved.rows)
-        for piece in _pieces(resolved.rows, piece_rows(self.project.batch_rows)):
-            batches.add(name, source, piece)
-        for table in rejected:
-            shown = table if events.numbered else without_events(table)
-            batches.leave_out(name, events.source, shown, transactional=self.delivery.transactional)
-        return lost
-
-    def _renumbered(self, rows: pa.Table) -> pa.Table:
-        """With offsets that no other delivery's rows have, in the place of their row numbers."""
-        if len(rows) == 0:
-            return rows
-        if self._base is None:
-            arrived = self.delivery.arrived.timestamp()
-            named = (self.delivery.space(self.coordinator), self.delivery.name)
-            self._base = offset_base(self.catalog.deliveries.number_of(self.coordinator, *named, arrived))
-        offsets = pc.add(rows[OFFSET], self._base)
-        return rows.set_column(rows.column_names.index(OFFSET), OFFSET, offsets)
-
-    def _whole_transactions(self, relation: str, rows: pa.Table) -> tuple[pa.Table, pa.Table]:
-        """The rows whose transactions are accepted, and the others, but for those that are rejected for their keys."""
-        out = _among(rows, self.transactions)
-        kept, rows = rows.filter(pc.invert(out)), rows.filter(out)
-        judged = [events_of(table) for name, _, table in self.judged if name == relation]
-        mine = _among(rows, np.concatenate([*judged, np.array([], dtype=np.int64)]))
-        self.left_now.append((relation, rows.filter(mine)))
-        others = rejected_rows(
-            rows.filter(pc.invert(mine)), "transaction", "other rows of its transaction are rejected"
-        )
-        return kept, others
-
-    def _aside(self, part: Part | SealPart, problem: InputProblem) -> NewFileAside:
+    def set_aside(self, part: Part | SealPart, problem: InputProblem) -> NewFileAside:
+        """What the catalog is to say of a part that cannot be read."""
         what = part.name if isinstance(part, SealPart) else part.relation
         said = (problem.kind, problem.message, problem.hint)
         return NewFileAside(self.coordinator, self.delivery.name, what, part.place, *said)
 
-    def _repeated(self, taken: Taken) -> NewFileAside | None:
-        """Why the delivery is set aside as a whole, if it is: events without numbers cannot be told from those of a copy."""
-        if self._base is None or taken.digest is None or self.delivery.intake.is_retry:
-            return None
-        same = [
-            n for n in self.catalog.deliveries.with_contents(self.coordinator, taken.digest) if n != self.delivery.name
-        ]
-        if not same:
-            return None
-        return NewFileAside(
-            self.coordinator,
-            self.delivery.name,
-            None,
-            self.delivery.place,
-            "repeated-drop",
-            f"has the same contents as drop {same[0]}, and no event numbers that would tell whether it is a copy",
-            "if its events have happened again, count them by `cumulus quarantine retry`; if it is a copy, `cumulus quarantine drop`",
-            sum(file.bytes for file in taken.files.values()),
+
+class _Judged(NamedTuple):
+    """Rows of a piece whose transactions keys have rejected: as the quarantine shows those to blame, and as they came."""
+
+    relation: str
+    source: str
+    rejected: pa.Table
+    rows: pa.Table
+
+
+@dataclass(frozen=True)
+class Pass:
+    """What is known to be left out of a delivery when it is read from its beginning. Nothing in it changes.
+
+    Files are written while a delivery is read, piece by piece, so what is found out late cannot be taken out of them any more. Most often there
+    is nothing of the kind, and one pass is enough. Else what the pass has written is discarded (``is_void``), and the next one knows more.
+
+    ``left_out``: of the parts that cannot be read, by their places, why. ``transactions``: the numbers of those that are rejected, ascending.
+    ``judged``: what keys have said of these. A later pass does not ask them again: without those rows they would have nothing to say.
+    ``has_unnumbered``: whether events without numbers have been seen. ``taken``: what was read, and ``aside``: why all of it is set aside.
+    """
+
+    left_out: Mapping[str, NewFileAside] = field(default_factory=dict)
+    transactions: np.ndarray = field(default_factory=lambda: _NO_EVENTS)
+    judged: tuple[_Judged, ...] = ()
+    has_unnumbered: bool = False
+    taken: Taken | None = None
+    aside: NewFileAside | None = None
+    is_void: bool = False
+
+
+class _Piece(NamedTuple):
+    """What came of a piece. ``lost``: the transactions of its rejected rows; ``judged``: those that keys have rejected now; ``again``: the rows
+    that were left out because keys have rejected them in a pass before."""
+
+    relation: str
+    lost: np.ndarray
+    judged: _Judged | None
+    again: pa.Table | None
+    is_unnumbered: bool
+
+
+class _Sinks(NamedTuple):
+    """Where a pass puts what it reads. Nobody else sees any of it before the transaction."""
+
+    batches: DropBatches
+    keys: KeyStage
+    seals: SealStage
+
+
+def _run_pass(job: _Job, known: Pass) -> Pass | tuple[int, ...]:
+    """Read a delivery from its beginning, write what counts and what is rejected, and append that in one transaction.
+
+    Returns:
+        the batches' ids; or, if more has to be left out than was known, what is known now.
+    """
+    project, catalog, delivery = job.project, job.catalog, job.delivery
+    with contextlib.ExitStack() as undo:
+        space = delivery.space(job.coordinator)
+        stamps = (job.epoch, job.sequence, project.batch_rows, job.label)
+        batches = DropBatches(project.state, job.coordinator, delivery.name, *stamps, space)
+        undo.callback(batches.discard)
+        keys = KeyStage(project, catalog, job.coordinator, job.epoch, job.label)
+        undo.callback(keys.discard)
+        seals = SealStage(project, catalog, job.coordinator)
+        now = _write_delivery(job, known, _Sinks(batches, keys, seals)) if known.aside is None else known
+        if now.is_void:
+            return replace(now, is_void=False)
+        for judged in now.judged:
+            batches.leave_out(judged.relation, judged.source, judged.rejected, transactional=True)
+        # All files are durable before the catalog names them: who is killed in between leaves files that nobody knows of.
+        new = batches.finish()
+        keys.finish()
+        reach("append.before-commit")
+        end = delivery.position
+        advance = None if end is None else Advance(delivery.source, delivery.begin, end)
+        found_aside = (part for part in job.parts if isinstance(part, NewFileAside))
+        asides = (*found_aside, *now.left_out.values()) if now.aside is None else (now.aside,)
+        intake = replace(delivery.intake, taken=now.taken, asides=asides)
+        sealing, declared = seals.sealing(), declaration(project)
+        appended = keys.commit(
+            lambda changes: catalog.log.append(new, advance, changes, intake=intake, sealing=sealing, declared=declared)
         )
-
-    def _intake(self) -> Intake:
-        """What is recorded with the batches."""
-        asides = [*self.asides, *self.left_out.values()] if self.nothing is None else [self.nothing]
-        return replace(self.delivery.intake, taken=self.taken, asides=tuple(asides))
+        undo.pop_all()  # the files are the log's now
+        return appended
 
 
-def _few(found: Iterable[RelationEvents], part: SealPart) -> list[RelationEvents]:
+def _write_delivery(job: _Job, known: Pass, sinks: _Sinks) -> Pass:
+    """Write all parts: rows first, then seals, which say that no more rows come. What is known then of what has to be left out."""
+    now, pieces = known, list[_Piece]()
+    for part in job.parts:
+        if not isinstance(part, Part) or part.place in now.left_out:
+            continue
+        written, aside = _write_part(job, known, part, sinks)
+        pieces += written
+        now = replace(now, has_unnumbered=now.has_unnumbered or any(piece.is_unnumbered for piece in written))
+        if aside is not None:
+            now = replace(now, left_out={**now.left_out, part.place: aside})
+            if written:  # rows of it are in the files, and must not count
+                return replace(now, is_void=True)
+    for seal_part in (part for part in job.parts if isinstance(part, SealPart)):
+        aside = _take_seals(job, now, seal_part, sinks)
+        if aside is not None:
+            now = replace(now, left_out={**now.left_out, seal_part.place: aside})
+    if job.delivery.transactional:
+        now = _review_transactions(job, now, pieces)
+    if now.is_void or job.delivery.taken is None:
+        return now
+    now = replace(now, taken=job.delivery.taken())  # raises NotYet if the delivery changed while it was read
+    copy = _find_copy(job, now)
+    return now if copy is None else replace(now, aside=copy, is_void=True)
+
+
+def _write_part(job: _Job, known: Pass, part: Part, sinks: _Sinks) -> tuple[list[_Piece], NewFileAside | None]:
+    """Read, check and write a part, piece by piece. What came of the pieces; and why it is set aside, if it cannot be read to its end."""
+    source, written = f"{job.delivery.source}/{part.relation}", list[_Piece]()
+    upsert, insert_only = job.is_upsert(part.relation), part.relation in job.project.insert_only
+    relation = job.relation(part.relation)
+    pieces = check(relation, job.read(part), source, part.place, upsert=upsert, insert_only=insert_only)
+    while True:
+        try:  # around the reading alone: what goes wrong where rows are written is no fault of the part
+            events = next(pieces, None)
+        except InputProblem as problem:
+            if not job.can_set_aside:
+                raise
+            return written, job.set_aside(part, problem)
+        if events is None:
+            return written, None
+        written.append(_write_piece(job, known, events, sinks))
+
+
+def _write_piece(job: _Job, known: Pass, events: RelationEvents, sinks: _Sinks) -> _Piece:
+    """Leave out repeats, judge by seals, transactions and keys, stamp and write."""
+    name, source, rows, rejected = events.relation, events.source, events.rows, [events.rejected]
+    is_transactional = job.delivery.transactional
+    if events.numbered:
+        relation, upsert = job.relation(name), job.is_upsert(name)
+        split = split_known(job.project, job.catalog, relation, source, rows, upsert=upsert)
+        rows = split.fresh
+        rejected.append(split.rejected)
+        sinks.batches.count_repeats(split.repeated)
+    else:
+        # In the place of row numbers, which other deliveries have too, offsets that are this delivery's alone; and in a source of
+        # their own, as they say nothing of which numbered events have come.
+        source = f"{source}/rows"
+        if len(rows):
+            place = rows.column_names.index(OFFSET)
+            rows = rows.set_column(place, OFFSET, pc.add(rows[OFFSET], job.base))
+    rows, sealed = sinks.seals.judge(name, rows)
+    rejected.append(sealed)
+    lost, judged, again = _NO_EVENTS, None, None
+    if is_transactional:
+        lost = events_of(pa.concat_tables(rejected))
+        rows, again, others = _split_transactions(known, name, rows)
+        rejected.append(others)
+    resolved = sinks.keys.resolve(name, rows, sinks.seals.refuser(name))
+    if is_transactional and resolved.lost:
+        # They are written to the quarantine by the last pass, when it is known that these rows have come again.
+        numbers = np.array(sorted(resolved.lost), dtype=np.int64)
+        judged = _Judged(name, events.source, resolved.rejected, rows.filter(_among(rows, numbers)))
+        lost = np.concatenate([lost, numbers])
+    else:
+        rejected.append(resolved.rejected)
+    sinks.seals.take(name, resolved.rows)
+    for piece in _cut_rows(resolved.rows, piece_rows(job.project.batch_rows)):
+        sinks.batches.add(name, source, piece)
+    for table in rejected:
+        shown = table if events.numbered else without_events(table)
+        sinks.batches.leave_out(name, events.source, shown, transactional=is_transactional)
+    return _Piece(name, lost, judged, again, not events.numbered and len(events.rows) > 0)
+
+
+def _split_transactions(known: Pass, relation: str, rows: pa.Table) -> tuple[pa.Table, pa.Table, pa.Table]:
+    """The rows whose transactions are accepted so far; those of which keys have said already why they are not; and the others, as rejected rows."""
+    out = _among(rows, known.transactions)
+    accepted, rows = rows.filter(pc.invert(out)), rows.filter(out)
+    blamed = [events_of(judged.rejected) for judged in known.judged if judged.relation == relation]
+    mine = _among(rows, np.concatenate([*blamed, _NO_EVENTS]))
+    others = rows.filter(pc.invert(mine))
+    rejected = rejected_rows(others, "transaction", "other rows of its transaction are rejected")
+    return accepted, rows.filter(mine), rejected
+
+
+def _review_transactions(job: _Job, known: Pass, pieces: Sequence[_Piece]) -> Pass:
+    """See that all transactions that have a rejected row were known to be rejected before their first row was written.
+
+    Raises:
+        SetupProblem: the source has handed over something else when it was read again.
+    """
+    lost = np.unique(np.concatenate([known.transactions, *(piece.lost for piece in pieces)]))
+    if len(lost) > len(known.transactions):
+        judged = (*known.judged, *(piece.judged for piece in pieces if piece.judged is not None))
+        return replace(known, transactions=lost, judged=judged, is_void=True)
+    # What is left out for its key now has to be what keys have judged, row by row: else rows would be lost.
+    before = _count_texts((judged.relation, judged.rows) for judged in known.judged)
+    if before != _count_texts((piece.relation, piece.again) for piece in pieces if piece.again is not None):
+        message = f"delivery {job.delivery.name} has other rows, or other numbers of events, each time it is read"
+        hint = "a source hands over the same events with the same numbers when it is read again (docs/sources.md)"
+        raise SetupProblem(message, kind="unsteady-source", place=f"source {job.delivery.source}", hint=hint)
+    return known
+
+
+def _take_seals(job: _Job, now: Pass, part: SealPart, sinks: _Sinks) -> NewFileAside | None:
+    """Take the values in a seal's part, or say why it is set aside.
+
+    Without all rows of its relation that came with it, a seal would say more than is true: the producer wrote it after them.
+    """
+    seal = job.project.seal(part.relation, part.seal)
+    assert seal is not None  # sources name those that there are
+    source = f"{job.delivery.source}/{part.name}"
+    asides = (*(aside for aside in job.parts if isinstance(aside, NewFileAside)), *now.left_out.values())
+    missing = None if part.announces else next((a for a in asides if a.relation == part.relation), None)
+    try:
+        if missing is not None:
+            message = f"seals values of {part.relation}, of which rows are set aside: {missing.place}"
+            hint = "mend and retry that file first, then this one: rows of a value do not count once it is sealed"
+            raise InputProblem(message, kind="rows-missing", place=part.place, hint=hint)
+        columns = job.project.seal_rows(part.relation, seal)
+        found = _hold_values(check(columns, job.read(part), source, part.place, insert_only=True), part)
+    except InputProblem as problem:
+        if not job.can_set_aside:
+            raise
+        if problem.kind in ("missing-column", "no-header"):
+            problem.hint = f"files of this seal have the columns {', '.join(seal.columns)}"
+        return job.set_aside(part, problem)
+    say = sinks.seals.announce if part.announces else sinks.seals.seal
+    for events in found:
+        for table in (events.rejected, say(part.relation, seal, events.rows)):
+            sinks.batches.leave_out(part.name, source, table if events.numbered else without_events(table))
+    return None
+
+
+def _find_copy(job: _Job, now: Pass) -> NewFileAside | None:
+    """Why the delivery is set aside as a whole, if it is: events without numbers cannot be told from those of a copy."""
+    if not now.has_unnumbered or now.taken is None or now.taken.digest is None or job.delivery.intake.is_retry:
+        return None
+    same = [
+        n for n in job.catalog.deliveries.with_contents(job.coordinator, now.taken.digest) if n != job.delivery.name
+    ]
+    if not same:
+        return None
+    return NewFileAside(
+        job.coordinator,
+        job.delivery.name,
+        None,
+        job.delivery.place,
+        "repeated-drop",
+        f"has the same contents as drop {same[0]}, and no event numbers that would tell whether it is a copy",
+        "if its events have happened again, count them by `cumulus quarantine retry`; if it is a copy, `cumulus quarantine drop`",
+        sum(file.bytes for file in now.taken.files.values()),
+    )
+
+
+def _hold_values(found: Iterable[RelationEvents], part: SealPart) -> list[RelationEvents]:
     """The values in a seal's part, which are held all at once.
 
     Raises:
@@ -378,17 +411,17 @@ def _few(found: Iterable[RelationEvents], part: SealPart) -> list[RelationEvents
     return held
 
 
-def _among(rows: pa.Table, numbers: Sequence[int] | np.ndarray) -> pa.Array:
+def _among(rows: pa.Table, numbers: np.ndarray) -> pa.Array:
     """Which rows are of events with these numbers."""
-    return pa.array(np.isin(rows[OFFSET].to_numpy(), np.asarray(numbers, dtype=np.int64)))
+    return pa.array(np.isin(rows[OFFSET].to_numpy(), numbers))
 
 
-def _texts(tables: Iterable[tuple[str, pa.Table]]) -> Counter[tuple[str, str]]:
+def _count_texts(tables: Iterable[tuple[str, pa.Table]]) -> Counter[tuple[str, str]]:
     """The rows of relations, in whatever order."""
     return Counter((name, text) for name, table in tables if len(table) for text in json_records(table).to_pylist())
 
 
-def _pieces(rows: pa.Table, limit: int) -> Iterator[pa.Table]:
+def _cut_rows(rows: pa.Table, limit: int) -> Iterator[pa.Table]:
     """The rows in pieces of limited size; none cuts an atomic event in two."""
     ends = [len(rows)] if len(rows) <= limit else event_cuts([changes(rows[OFFSET].to_numpy())], len(rows), limit)
     for begin, end in pairwise([0, *ends]):

@@ -102,7 +102,11 @@ class KeyStage:
 
     def __exit__(self, kind: type[BaseException] | None, _: BaseException | None, __: TracebackType | None) -> None:
         if kind is not None:
-            self._file.discard()
+            self.discard()
+
+    def discard(self) -> None:
+        """Delete what was written: it will not be appended."""
+        self._file.discard()
 
     def resolve(self, relation: str, rows: pa.Table, refuse: Refuse | None = None) -> Resolved:
         """Judge events of one relation, which come after all that were judged before.
