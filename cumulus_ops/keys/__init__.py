@@ -4,14 +4,11 @@ A relation with ``mode: strict`` or ``mode: upsert`` has a **key index**: sorted
 appended, its events are looked up there, set at a time; what cannot be is quarantined, upserts and deletes by key are resolved into rows,
 and what is new of the keys is committed with the batch. So the event log holds only what counts, and nobody behind it knows of keys.
 
-=====================  ==========================================================
-:mod:`.stage`          the stage itself, for one append
-:mod:`.codes`          the number that a key is looked up by
-:mod:`.verdicts`       events against each other and against the index
-:mod:`.one_by_one`     what is rejected, when something is
-:mod:`.runs`           the runs' files
-:mod:`.lookup`         keys found in runs
-:mod:`.merging`        few runs instead of many (:mod:`.tidying`: when, and how they are committed)
-:mod:`.building`       the index of a relation that was trusted so far
-=====================  ==========================================================
+=================  ==============================================================
+:mod:`.stage`      the stage itself, for one append; and keeping runs few
+:mod:`.judging`    events against each other and against the index
+:mod:`.columns`    keys as numbers that they are looked up by
+:mod:`.runs`       the runs' files, and keys found in them
+:mod:`.building`   merging runs; the index of a relation that was trusted so far
+=================  ==============================================================
 """

@@ -18,11 +18,11 @@ import numpy as np
 import pyarrow as pa
 
 from cumulus_ops.catalog.catalog import Catalog
-from cumulus_ops.catalog.records import Batch, KeyChange, KeyIndex, KeyRun, NewKeyRun
+from cumulus_ops.catalog.records import Batch, KeyChange, KeyRun, NewKeyRun
 from cumulus_ops.files.columns import OFFSET, REJECTED_SCHEMA, SIGN
 from cumulus_ops.keys.building import RUN_ROWS, Keep, limited, merged, newest_first, pick, signature, up_to_date
 from cumulus_ops.keys.columns import KeyCodes, equal_rows
-from cumulus_ops.keys.judging import PART, Judge, Judged, Part, Reason, Rejections, reject, show
+from cumulus_ops.keys.judging import PART, Judge, Judged, Reason, Rejections, reject, show
 from cumulus_ops.keys.runs import Entries, KeyFile, Run, hint_for, open_run, stamp_of, stamped_epoch
 from cumulus_ops.maps.encodings import Place, damaged
 from cumulus_ops.project.errors import Conflict
@@ -36,10 +36,10 @@ __all__ = ["KeyStage", "Resolved", "move", "take_out", "tidy_keys"]
 T = TypeVar("T")
 #: Of a table of rows, the places of those that must stay, and why.
 Refuse = Callable[[pa.Table], Mapping[int, tuple[str, str]]]
-ROW = "_row"
 #: Entries of one append that are held in memory before they are written.
 HELD_ROWS = 1 << 20
-#: The attempts that an append has before it is done again from its beginning.
+#: The attempts that an append has before it is done again from its beginning: each begins where the catalog stands then, so it takes as many
+#: others that have appended in between.
 ATTEMPTS = 20
 
 
@@ -76,7 +76,7 @@ class _Index:
     def touches(self, run: Run) -> bool:
         """Whether the run has a code that this append has something to do with."""
         mine = [*(r.all_codes() for r in (*self.held, *self.opened)), *self.looked_at]
-        return any(_intersect(codes, run.all_codes()) for codes in mine)
+        return any(_share_code(codes, run.all_codes()) for codes in mine)
 
 
 class KeyStage:
@@ -109,80 +109,74 @@ class KeyStage:
         self._file.discard()
 
     def resolve(self, relation: str, rows: pa.Table, refuse: Refuse | None = None) -> Resolved:
-        """Judge events of one relation, which come after all that were judged before.
+        """Judge events of one relation, which come after all that were judged before, and take the accepted ones into its index.
 
         Args:
-            relation: its name.
-            rows: the relation's columns, ``_sign`` (+1, -1, 2 for an upsert), ``_offset``, whose rows of one event are together, and
-                perhaps ``_row``, the row's place in its file.
+            relation: its name. If it is trusted, all its events are accepted.
+            rows: the relation's columns, ``_sign`` (+1, -1, 2 for an upsert) and ``_offset``, whose rows of one event are together.
             refuse: of rows that are there already, which must stay, and why: by their places. Events of their keys are rejected.
         """
-        judged = self._judge(relation, rows)
-        refused = None if refuse is None or judged is None else self._refused(judged, rows[OFFSET].to_numpy(), refuse)
-        if refused is None:
-            return self._resolve({relation: rows}, {relation: judged})[relation]
-        assert judged is not None
-        self._indexes[relation].looked_at.append(np.unique(judged.order.codes))
-        kept = np.ones(len(rows), bool)
-        kept[list(refused.reasons)] = False
-        resolved = self.resolve_together({relation: rows.filter(pa.array(kept))})[relation]
-        rejected = pa.concat_tables([_rejected_rows(rows, refused), resolved.rejected])
-        return Resolved(resolved.rows, rejected, resolved.lost | refused.events)
-
-    def _refused(self, judged: Judged, events: np.ndarray, refuse: Refuse) -> Rejections | None:
-        """The rows of events that have to do with keys whose row must stay. As it stays, what comes later of the key is refused as well: so one look
-        at what was there before the first is enough."""
-        there = np.flatnonzero(judged.found.count > 0)
-        reasons = refuse(judged.found.rows(there, judged.by.names)) if len(there) else {}
-        if not reasons:
-            return None
-        key_of = judged.key_of_rows
-        of_key = {int(there[place]): reason for place, reason in reasons.items()}
-        lost = np.unique(events[np.isin(key_of, list(of_key))])
-        where = np.flatnonzero(np.isin(events, lost))
-        return Rejections({int(i): Reason(*of_key.get(int(key_of[i]), PART)) for i in where}, {*lost.tolist()})
-
-    def resolve_together(self, tables: Mapping[str, pa.Table]) -> dict[str, Resolved]:
-        """Judge events of several relations, of which those with the same number are one event."""
-        return self._resolve(tables, {name: self._judge(name, rows) for name, rows in tables.items()})
-
-    def _resolve(self, tables: Mapping[str, pa.Table], judged: Mapping[str, Judged | None]) -> dict[str, Resolved]:
-        rejections = reject({n: Part(judged[n], rows[OFFSET].to_numpy()) for n, rows in tables.items()})
-        return {name: self._accept(name, rows, judged[name], rejections[name]) for name, rows in tables.items()}
-
-    def _judge(self, name: str, rows: pa.Table) -> Judged | None:
-        """None for a relation that is trusted."""
-        if name not in self._project.keys or len(rows) == 0:
-            return None
-        return self.look(name, rows)
+        if relation not in self._project.keys or len(rows) == 0:
+            return Resolved(rows, REJECTED_SCHEMA.empty_table())
+        judged, events = self.look(relation, rows), rows[OFFSET].to_numpy()
+        index = self._indexes[relation]
+        refused = Rejections() if refuse is None else _find_refused(judged, events, refuse)
+        # What the refusal rests on was looked at, and has to be the same at the commit; without those events the others are judged as usual.
+        if refused.reasons:
+            index.looked_at.append(np.unique(judged.order.codes))
+            rest = self.resolve(relation, _leave_out(rows, refused))
+            rejected = pa.concat_tables([_rejected_rows(rows, refused), rest.rejected])
+            return Resolved(rest.rows, rejected, rest.lost | refused.events)
+        rejections, accepted = reject(judged, events), rows
+        if rejections.reasons:
+            # The verdicts rest on what is there of rejected rows, too: who changes those keys meanwhile is a conflict.
+            index.looked_at.append(np.unique(judged.order.codes))
+            accepted = _leave_out(rows, rejections)
+            # Judged once more, as what was there before a row may have been a rejected one.
+            judged = self.look(relation, accepted)
+            if len(judged.violations()):
+                raise AssertionError(f"accepted events of {relation} are wrong")
+        if len(accepted):
+            self.put(relation, judged.entries())
+        if index.judge.mode == "upsert":
+            accepted = _resolve_rows(accepted, judged)
+        return Resolved(accepted, _rejected_rows(rows, rejections), frozenset(rejections.events))
 
     def look(self, name: str, rows: pa.Table) -> Judged:
         """What the index of a relation that is not trusted has to say of some rows."""
-        index = self._index(name)
+        if name not in self._indexes:
+            self._indexes[name] = self._open(name)
+        index = self._indexes[name]
         return index.judge.judge(rows, rows[SIGN].to_numpy(), index.runs)
 
     def put(self, name: str, entries: Entries) -> None:
         """Let the index of a relation that was looked at say something else of some keys."""
-        self._hold(self._indexes[name], name, entries)
+        index = self._indexes[name]
+        index.held.append(entries)
+        if sum(run.rows for run in index.held) > HELD_ROWS:
+            self._write(index)
 
     def forget(self, name: str) -> None:
         """Let the index of a relation be built anew with the next append: it does not say what it should."""
         self._indexes.pop(name, None)
         self._catalog.key_indexes.forget(name)
 
-    def _index(self, name: str) -> _Index:
-        if name not in self._indexes:
-            self._indexes[name] = self._open(name)
-        return self._indexes[name]
-
     def _open(self, name: str) -> _Index:
-        relation = next(r for r in self._project.relations if r.name == name)
+        relation, settings = next(r for r in self._project.relations if r.name == name), self._project.keys[name]
         stored = up_to_date(self._project, self._catalog, relation, self._label)
-        judge = self._judge_of(relation)
-        runs = [self._run(relation, run) for run in newest_first(stored.runs)]
+        gone = self._gone if settings.writers == "one" else None
+        names = tuple(c.name for c in relation.columns)
+        judge = Judge(KeyCodes.of(relation), names, settings.mode, self._epoch, self._coordinator, gone)
+        runs = [self._open_run(relation, run) for run in newest_first(stored.runs)]
         return _Index(relation, judge, stored.version, signature(relation), runs)
 
-    def _run(self, relation: Relation, run: KeyRun) -> Run:
+    @functools.cached_property
+    def _gone(self) -> frozenset[int]:
+        """The coordinators that have sealed their last epoch: their keys may be taken over."""
+        members = self._catalog.members.membership().all
+        return frozenset({m.coordinator for m in members} - {m.coordinator for m in members if not m.is_gone})
+
+    def _open_run(self, relation: Relation, run: KeyRun) -> Run:
         """A run of an index, opened.
 
         Raises:
@@ -198,49 +192,7 @@ class KeyStage:
             place = Place(str(self._project.state / run.path), hint_for(relation.name))
             raise damaged(place, "its file is missing") from None
 
-    def _judge_of(self, relation: Relation) -> Judge:
-        settings = self._project.keys[relation.name]
-        gone = self._gone if settings.writers == "one" else None
-        names = tuple(c.name for c in relation.columns)
-        return Judge(KeyCodes.of(relation), names, settings.mode, self._epoch, self._coordinator, gone)
-
-    @functools.cached_property
-    def _gone(self) -> frozenset[int]:
-        """The coordinators that have sealed their last epoch."""
-        members = self._catalog.members.membership().all
-        return frozenset({m.coordinator for m in members} - {m.coordinator for m in members if not m.is_gone})
-
-    def _accept(self, name: str, rows: pa.Table, judged: Judged | None, rejections: Rejections) -> Resolved:
-        """Take accepted events into the index."""
-        rejected = REJECTED_SCHEMA.empty_table()
-        given = rows
-        if rejections.reasons:
-            rejected = _rejected_rows(rows, rejections)
-            keep = np.ones(len(rows), bool)
-            keep[list(rejections.reasons)] = False
-            rows = rows.filter(pa.array(keep))
-        if judged is not None:
-            index = self._indexes[name]
-            if rejections.reasons:
-                index.looked_at.append(np.unique(judged.order.codes))
-                judged = index.judge.judge(rows, rows[SIGN].to_numpy(), index.runs)
-                if len(judged.violations()):
-                    raise AssertionError(f"accepted events of {name} are wrong")
-            if len(rows):
-                self._hold(index, name, judged.entries())
-            if index.judge.mode == "upsert":
-                rows = _resolved(rows, judged)
-        columns = [c for c in rows.column_names if c != ROW]
-        return Resolved(
-            rows.select(columns) if ROW in given.column_names else rows, rejected, frozenset(rejections.events)
-        )
-
-    def _hold(self, index: _Index, name: str, entries: Entries) -> None:
-        index.held.append(entries)
-        if sum(run.rows for run in index.held) > HELD_ROWS:
-            self._write(index, name)
-
-    def _write(self, index: _Index, name: str) -> None:
+    def _write(self, index: _Index) -> None:
         parts = merged(index.judge.key, index.held[::-1], index.judge.names)
         run = self._file.write(index.relation, parts)
         if run is not None:
@@ -251,8 +203,8 @@ class KeyStage:
     def finish(self) -> None:
         """Write what is still held; durable from here on, and nothing that others see. A no-op when done before."""
         if not self._is_finished:
-            for name, index in self._indexes.items():
-                self._write(index, name)
+            for index in self._indexes.values():
+                self._write(index)
             self._file.close()
             self._is_finished = True
 
@@ -276,40 +228,54 @@ class KeyStage:
         return append(changes)
 
     def _catch_up(self, conflict: Conflict) -> None:
-        """Look at what others have added since; the verdicts hold if it has to do with other keys."""
+        """Look at what others have added since; the verdicts hold if it has to do with other keys.
+
+        Codes are compared, and not keys: two keys of one code are a conflict that is none, and costs one append more.
+        """
         for name, index in self._indexes.items():
             now = self._catalog.key_indexes.index(name)
             if now is None or now.signature != index.signature or now.is_behind:
                 raise conflict
             new = [run for run in now.runs if run.last > index.version]
-            if any(index.touches(self._run(index.relation, run)) for run in new):
+            if any(index.touches(self._open_run(index.relation, run)) for run in new):
                 raise conflict
             index.version = now.version
 
 
+def _find_refused(judged: Judged, events: np.ndarray, refuse: Refuse) -> Rejections:
+    """The rows of events that have to do with keys whose row must stay. As it stays, what comes later of the key is refused as well: so one look
+    at what was there before the first is enough."""
+    there = np.flatnonzero(judged.found.count > 0)
+    reasons = refuse(judged.found.rows(there, judged.by.names)) if len(there) else {}
+    if not reasons:
+        return Rejections()
+    key_of = judged.key_of_rows
+    of_key = {int(there[place]): reason for place, reason in reasons.items()}
+    lost = np.unique(events[np.isin(key_of, list(of_key))])
+    where = np.flatnonzero(np.isin(events, lost))
+    return Rejections({int(i): Reason(*of_key.get(int(key_of[i]), PART)) for i in where}, {*lost.tolist()})
+
+
+def _leave_out(rows: pa.Table, rejections: Rejections) -> pa.Table:
+    """The rows that are not rejected."""
+    is_accepted = np.ones(len(rows), bool)
+    is_accepted[list(rejections.reasons)] = False
+    return rows.filter(pa.array(is_accepted))
+
+
 def _rejected_rows(rows: pa.Table, rejections: Rejections) -> pa.Table:
-    """Only rejected rows are touched one by one."""
-    where = sorted(rejections.reasons)
-    found = rows.take(pa.array(where, pa.int64()))
-    numbers = found[ROW].to_pylist() if ROW in found.column_names else [None] * len(where)
-    hidden = (SIGN, ROW)
-    words = {1: "I", -1: "D", 2: "U"}
-    records = [
-        show(
-            {
-                **{k: v for k, v in record.items() if k not in hidden and k != OFFSET},
-                "op": words[record[SIGN]],
-                "event": record[OFFSET],
-            }
-        )
-        for record in found.to_pylist()
-    ]
+    """The rejected rows as the quarantine has them. Only these are touched one by one. Their places in a file are not known here."""
+    where, words = sorted(rejections.reasons), {1: "I", -1: "D", 2: "U"}
+    records = []
+    for record in rows.take(pa.array(where, pa.int64())).to_pylist():
+        op, event = words[record.pop(SIGN)], record.pop(OFFSET)
+        records.append(show({**record, "op": op, "event": event}))
     reasons = [rejections.reasons[i] for i in where]
-    columns = [[r.kind for r in reasons], [r.text for r in reasons], numbers, records]
+    columns = [[r.kind for r in reasons], [r.text for r in reasons], [None] * len(where), records]
     return pa.table(columns, schema=REJECTED_SCHEMA)
 
 
-def _resolved(rows: pa.Table, judged: Judged) -> pa.Table:
+def _resolve_rows(rows: pa.Table, judged: Judged) -> pa.Table:
     """Upserts and deletes by key as deletes of the old rows and inserts of the new ones, each in the place of its row."""
     places, old, is_new = judged.resolved()
     sign = np.ones(len(rows), np.int8)
@@ -320,7 +286,7 @@ def _resolved(rows: pa.Table, judged: Judged) -> pa.Table:
     kept = np.flatnonzero(is_new)
     new = rows.take(pa.array(kept)) if len(kept) < len(rows) else rows
     taken = rows.select(extra).take(pa.array(places))
-    columns = [_joined(old[n], new[n]) for n in names] + [_joined(taken[n], new[n]) for n in extra]
+    columns = [_join_columns(old[n], new[n]) for n in names] + [_join_columns(taken[n], new[n]) for n in extra]
     signs = np.concatenate([np.full(len(places), -1, np.int8), sign[kept]])
     # an old row comes before the new one of the same place
     order = np.argsort(np.concatenate([2 * places, 2 * kept + 1]), kind="stable")
@@ -328,14 +294,15 @@ def _resolved(rows: pa.Table, judged: Judged) -> pa.Table:
     return table.select(rows.column_names)
 
 
-def _joined(first: pa.ChunkedArray, second: pa.ChunkedArray) -> pa.ChunkedArray:
+def _join_columns(first: pa.ChunkedArray, second: pa.ChunkedArray) -> pa.ChunkedArray:
     """Both, one after the other, with the first one's type: plain texts if the other has a dictionary."""
     if pa.types.is_dictionary(second.type):
         second = second.cast(second.type.value_type)
     return pa.chunked_array([*first.chunks, *second.cast(first.type).chunks], first.type)
 
 
-def _intersect(few: np.ndarray, many: np.ndarray) -> bool:
+def _share_code(few: np.ndarray, many: np.ndarray) -> bool:
+    """Whether two ascending arrays of codes have one in common."""
     if len(few) == 0 or len(many) == 0 or few[-1] < many[0] or many[-1] < few[0]:
         return False
     if len(few) > len(many):
@@ -356,7 +323,7 @@ def move(keys: KeyStage, relation: str, rows: pa.Table, batch: Batch, epoch: int
 
     An index that was built while the batch's log could not be read does not know them, and is built anew."""
     judged = keys.look(relation, rows)
-    if len(rows) and (judged.found.run[judged.sign[judged.order.at(_ends(judged))] == 1] < 0).any():
+    if len(rows) and (judged.found.run[judged.sign[judged.order.at(_find_ends(judged))] == 1] < 0).any():
         keys.forget(relation)
         return
     mine = np.flatnonzero(judged.found.stamp == stamp_of(batch.epoch, batch.coordinator))
@@ -383,7 +350,7 @@ def take_out(keys: KeyStage, relation: str, rows: pa.Table, batch: Batch) -> pa.
     if len(rows) == 0:
         return rows
     by_bag = judged.by.key.by_coordinator
-    back, count, needed = (_bag if by_bag else _rows)(judged)
+    back, count, needed = (_weigh_bag if by_bag else _weigh_rows)(judged)
     if len(back):
         first = judged.order.at(judged.starts[back])
         stamps = np.maximum(judged.found.stamp[back], stamp_of(batch.epoch, batch.coordinator))
@@ -392,15 +359,16 @@ def take_out(keys: KeyStage, relation: str, rows: pa.Table, batch: Batch) -> pa.
     return rows.take(pa.array(np.sort(needed)))
 
 
-def _ends(judged: Judged) -> np.ndarray:
+def _find_ends(judged: Judged) -> np.ndarray:
+    """The last row of each key, in the order of keys."""
     return np.asarray(np.append(judged.starts[1:], len(judged.rows)) - 1)
 
 
-def _rows(judged: Judged) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def _weigh_rows(judged: Judged) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """The keys whose row is again what it was before, how often that is there, and the rows that are needed still.
 
     Without the batch, what is there is what the index says, less the row that the batch has left, more the row that was there before."""
-    names, first, end = list(judged.by.names), judged.order.at(judged.starts), judged.order.at(_ends(judged))
+    names, first, end = list(judged.by.names), judged.order.at(judged.starts), judged.order.at(_find_ends(judged))
     before, after = judged.sign[first] == -1, judged.sign[end] == 1  # whether there was one, and whether there is
     now = judged.found.count > 0
     old, new = judged.rows.take(pa.array(first)), judged.rows.take(pa.array(end))
@@ -413,7 +381,7 @@ def _rows(judged: Judged) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     return back, before[back].astype(np.int64), np.concatenate([first[needed & before], end[needed & after]])
 
 
-def _bag(judged: Judged) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def _weigh_bag(judged: Judged) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """The same for rows without a key: how often each would be there without the batch; less than not at all cannot be."""
     nets = np.add.reduceat(judged.ordered_sign.astype(np.int64), judged.starts)
     left = judged.found.count - nets
@@ -438,23 +406,20 @@ def tidy_keys(project: Project, catalog: Catalog, label: str) -> int:
     """
     sizes = catalog.key_indexes.runs() if project.keys else {}
     crowded = [r for r in project.relations if r.name in project.keys and pick(sizes.get(r.name, []))]
-    return sum(_tidy(project, catalog, relation, label) for relation in crowded)
+    return sum(_merge_runs(project, catalog, relation, label) for relation in crowded)
 
 
-def _tidy(project: Project, catalog: Catalog, relation: Relation, label: str) -> int:
+def _merge_runs(project: Project, catalog: Catalog, relation: Relation, label: str) -> int:
     index = catalog.key_indexes.index(relation.name)
     if index is None or index.signature != signature(relation):
         return 0
     chosen = pick([(run.last, run.rows) for run in index.runs])
     runs = [run for run in index.runs if run.last in chosen]
-    return _merge(project, catalog, relation, index, runs, label) if runs else 0
-
-
-def _merge(
-    project: Project, catalog: Catalog, relation: Relation, index: KeyIndex, runs: list[KeyRun], label: str
-) -> int:
+    if not runs:
+        return 0
     file = KeyFile(project.state, label)
-    keep = _living(catalog.key_indexes.lowest_open_epoch()) if len(runs) == len(index.runs) else None
+    # Only with the oldest run merged nothing is below a key that is gone; else an older entry of it would come to light.
+    keep = _keep_living(catalog.key_indexes.lowest_open_epoch()) if len(runs) == len(index.runs) else None
     try:
         opened = [open_run(project.state, relation, run) for run in newest_first(runs)]
         parts = merged(KeyCodes.of(relation), opened, [c.name for c in relation.columns], keep)
@@ -472,8 +437,8 @@ def _merge(
     return len(runs)
 
 
-def _living(lowest_open: int) -> Keep:
-    """With the oldest run merged, a key that is gone may be forgotten, unless somebody is still in an epoch before that."""
+def _keep_living(lowest_open: int) -> Keep:
+    """Forget keys that are gone, unless somebody is still in an epoch before that: who has to be told that it would come too late."""
 
     def keep(counts: np.ndarray, stamps: np.ndarray) -> np.ndarray:
         return (counts > 0) | (stamped_epoch(stamps) > lowest_open)

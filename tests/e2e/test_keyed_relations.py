@@ -104,7 +104,7 @@ def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> dict[str, object]:
     for batch in catalog.log.batches():
         for name in ("account", "move", "note"):
             changes = [c for c in drops[batch.coordinator, batch.drop] if c[1] == name]
-            model.append(batch.coordinator, batch.epoch, changes, together=False)
+            model.append(batch.coordinator, batch.epoch, changes)
     for name in ("account", "move", "note"):
         assert net(project, catalog, name) == +living(model, name)
     outcome = _outcome(project)

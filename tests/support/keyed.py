@@ -39,14 +39,13 @@ def table_of(relation: Relation, changes: Sequence[Change]) -> pa.Table:
     ]
     signs = pa.array([SIGNS[op] for _, _, op, _ in changes], pa.int8())
     events = pa.array([event for event, _, _, _ in changes], pa.int64())
-    rows = pa.array(range(len(changes)), pa.int64())
-    return pa.table([*columns, signs, events, rows], names=[*schema.names, "_row"])
+    return pa.table([*columns, signs, events], names=schema.names)
 
 
 def append(
     project: Project, catalog: Catalog, coordinator: int, drop: str, changes: Sequence[Change], piece: int = 100
 ) -> dict[str, list[int]]:
-    """Append changes as a delivery, whose rows come in pieces; relation by relation, or together if the piece is 0.
+    """Append changes as a delivery, whose rows come in pieces, relation by relation.
 
     Returns:
         relation -> the events that were rejected.
@@ -68,25 +67,21 @@ def _append(
         epoch, sequence = catalog.members.position(coordinator)
         batches = DropBatches(project.state, coordinator, drop, epoch, sequence, 10**6, step.label)
         with KeyStage(project, catalog, coordinator, epoch, step.label) as keys:
-            for part in _parts(project, changes, piece):
-                for name, resolved in keys.resolve_together(part).items():
-                    lost.setdefault(name, []).extend(sorted(resolved.lost))
-                    assert len(resolved.rejected) == sum(e in resolved.lost for e in part[name]["_offset"].to_pylist())
-                    batches.add(name, f"{coordinator}/{name}", resolved.rows)
-                    batches.leave_out(name, f"{coordinator}/{name}", resolved.rejected)
+            for name, rows in _parts(project, changes, piece):
+                resolved = keys.resolve(name, rows)
+                lost.setdefault(name, []).extend(sorted(resolved.lost))
+                assert len(resolved.rejected) == sum(e in resolved.lost for e in rows["_offset"].to_pylist())
+                batches.add(name, f"{coordinator}/{name}", resolved.rows)
+                batches.leave_out(name, f"{coordinator}/{name}", resolved.rejected)
             new = batches.finish()
             keys.commit(lambda changes: catalog.log.append(new, None, changes))
         tidy_keys(project, catalog, step.label)
     return lost
 
 
-def _parts(project: Project, changes: Sequence[Change], piece: int) -> list[dict[str, pa.Table]]:
-    by_relation = {
-        r: [c for c in changes if c[1] == r.name] for r in project.relations if any(c[1] == r.name for c in changes)
-    }
-    if piece == 0:
-        return [{r.name: table_of(r, found) for r, found in by_relation.items()}]
-    return [{r.name: table_of(r, part)} for r, found in by_relation.items() for part in _pieces(found, piece)]
+def _parts(project: Project, changes: Sequence[Change], piece: int) -> list[tuple[str, pa.Table]]:
+    of = {r: [c for c in changes if c[1] == r.name] for r in project.relations}
+    return [(r.name, table_of(r, part)) for r, found in of.items() if found for part in _pieces(found, piece)]
 
 
 def _pieces(changes: Sequence[Change], piece: int) -> list[list[Change]]:
@@ -150,14 +145,12 @@ class Model:
     project: Project
     state: dict[tuple[str, Row], tuple[Row, int, int, int]] = field(default_factory=dict)
 
-    def append(
-        self, coordinator: int, epoch: int, changes: Sequence[Change], *, together: bool
-    ) -> dict[str, list[int]]:
+    def append(self, coordinator: int, epoch: int, changes: Sequence[Change]) -> dict[str, list[int]]:
         """Take changes in; the events that are rejected, by relation."""
         lost: dict[str, list[int]] = {name: [] for _, name, _, _ in changes}
         groups: dict[object, list[Change]] = {}
-        for change in sorted(changes, key=lambda c: c[0]) if together else changes:
-            groups.setdefault(change[0] if together else (change[0], change[1]), []).append(change)
+        for change in changes:
+            groups.setdefault((change[0], change[1]), []).append(change)
         for group in groups.values():
             saved = dict(self.state)
             if False in [self._one(coordinator, epoch, c) for c in group]:
