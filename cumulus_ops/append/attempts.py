@@ -59,20 +59,15 @@ def attempt(state: Path, *what: object) -> Iterator[int]:
         os.write(descriptor, b".")
     finally:
         os.close(descriptor)
-    if before:
-        _forget_old(folder)
+    if before:  # marks are left by deaths, and looked through after one
+        for old in folder.iterdir():
+            with contextlib.suppress(OSError):
+                if time.time() - old.stat().st_mtime > KEPT_S:
+                    old.unlink()
     try:
         yield before
     finally:
         mark.unlink(missing_ok=True)
-
-
-def _forget_old(folder: Path) -> None:
-    """Marks are left by deaths, and looked through after one."""
-    for mark in folder.iterdir():
-        with contextlib.suppress(OSError):
-            if time.time() - mark.stat().st_mtime > KEPT_S:
-                mark.unlink()
 
 
 # Reading a file in a process of its own, where others have died at it. What is in it comes as it would without.
@@ -95,7 +90,7 @@ def read_rows_apart(
     """
     try:
         for message in run_apart(f"{__name__}:read_here", relation, path, rows, settings, memory):
-            yield _decoded(message)
+            yield _decode(message)
     except ChildDied as death:
         raise InputProblem(
             f"cannot be read: it ends each process that tries; of one that did nothing else, {death.message}",
@@ -110,14 +105,14 @@ def read_here(relation: Relation, path: Path, rows: int, settings: LandingSettin
     try:
         for raw in read_rows(relation, path, rows, settings, memory):
             raw.columns.validate(full=True)  # whoever computes with what is damaged may die, too
-            yield _encoded(raw)
+            yield _encode(raw)
     except (ValueError, ArithmeticError, LookupError, TypeError, RecursionError, OSError) as error:
         hint = "write the file again at the source, and deliver it as a new drop"
         message = f"cannot be read: {type(error).__name__}: {error}"
         raise InputProblem(message, kind="unreadable-file", place=str(path), hint=hint) from error
 
 
-def _encoded(raw: RawFile) -> bytes:
+def _encode(raw: RawFile) -> bytes:
     about = {
         "ignored": raw.ignored,
         "malformed": [[m.row, m.reason, m.text, m.kind, m.event] for m in raw.malformed],
@@ -130,7 +125,7 @@ def _encoded(raw: RawFile) -> bytes:
     return bytes(sink.getvalue())
 
 
-def _decoded(message: bytes) -> RawFile:
+def _decode(message: bytes) -> RawFile:
     with pa.ipc.open_stream(message) as reader:
         table = reader.read_all()
     about: dict[str, Any] = json.loads(table.schema.metadata[b"raw"])

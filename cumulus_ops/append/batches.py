@@ -91,8 +91,16 @@ class DropBatches:
         """Stamp and write events of a relation: whole atomic events, which stay in one batch."""
         if len(rows) == 0:
             return
-        batch = self._batch_for(len(rows))
-        rows = rows.append_column(VERSION, pa.array(self._stamps(batch.sequence + batch.rows, len(rows))))
+        batch = self._batches[-1]
+        if batch.rows and batch.rows + len(rows) > self._limit:
+            for full in batch.files():
+                full.close()
+            self._batches.append(batch := _Batch(batch.sequence + batch.rows))
+        sequence = batch.sequence + batch.rows
+        event_version(self._epoch, self._coordinator, sequence + len(rows) - 1)  # checks the bounds
+        first = event_version(self._epoch, self._coordinator, sequence)
+        stamps = first + (np.arange(len(rows), dtype=np.int64) << STATEMENT_BITS)
+        rows = rows.append_column(VERSION, pa.array(stamps))
         lowest, highest = rows[OFFSET][0].as_py(), rows[OFFSET][-1].as_py()
         if relation not in batch.log:
             file = NewFile(self._root, f"log/{relation}", rows.schema, self._label)
@@ -117,27 +125,14 @@ class DropBatches:
             file = NewFile(self._root, f"quarantine/{relation}", rejected.schema, self._label)
             batch.quarantine[relation] = _Rejected(file, source, transactional)
         batch.quarantine[relation].file.write(rejected)
-        batch.quarantine[relation].reasons.update(_counts(rejected["kind"]))
-
-    def _batch_for(self, rows: int) -> _Batch:
-        last = self._batches[-1]
-        if last.rows and last.rows + rows > self._limit:
-            self._close(last)
-            self._batches.append(_Batch(last.sequence + last.rows))
-        return self._batches[-1]
-
-    def _stamps(self, sequence: int, rows: int) -> np.ndarray:
-        event_version(self._epoch, self._coordinator, sequence + rows - 1)  # checks the bounds
-        first = event_version(self._epoch, self._coordinator, sequence)
-        return first + (np.arange(rows, dtype=np.int64) << STATEMENT_BITS)
-
-    def _close(self, batch: _Batch) -> None:
-        for file in batch.files():
-            file.close()
+        counts = pc.value_counts(rejected["kind"])
+        kinds = zip(counts.field("values").to_pylist(), counts.field("counts").to_pylist(), strict=True)
+        batch.quarantine[relation].reasons.update(dict(kinds))
 
     def finish(self) -> list[NewBatch]:
         """What the catalog is to append: at least one batch; all files are durable."""
-        self._close(self._batches[-1])
+        for file in self._batches[-1].files():
+            file.close()
         return [self._new(part, batch) for part, batch in enumerate(self._batches)]
 
     def _new(self, part: int, batch: _Batch) -> NewBatch:
@@ -170,8 +165,3 @@ class DropBatches:
         for batch in self._batches:
             for file in batch.files():
                 file.discard()
-
-
-def _counts(kinds: pa.ChunkedArray) -> dict[str, int]:
-    counts = pc.value_counts(kinds)
-    return dict(zip(counts.field("values").to_pylist(), counts.field("counts").to_pylist(), strict=True))

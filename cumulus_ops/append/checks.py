@@ -14,7 +14,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -22,7 +22,7 @@ import pyarrow.compute as pc
 
 from cumulus_ops.append.delivery import PRODUCER, SEAL
 from cumulus_ops.files.casting import cast_exact, is_readable_as, is_repeating_text, plain_text
-from cumulus_ops.files.columns import EVENT, OFFSET, OP, REJECTED_SCHEMA, SIGN, UPDATE, Malformed, RawFile, bad_columns
+from cumulus_ops.files.columns import EVENT, OFFSET, OP, REJECTED_SCHEMA, SIGN, UPDATE, RawFile, bad_columns
 from cumulus_ops.files.formats import format_of, read_raw
 from cumulus_ops.project.errors import InputProblem
 from cumulus_ops.project.settings import LEAST_MEMORY, OP_WORDS, LandingSettings
@@ -154,7 +154,7 @@ class _Piece:
         values, bad = cast_exact(column, type_)
         what = f"{_article(type_)} {type_}"
         kind = f"not-{_article(type_)}-{type_.kind}"
-        self.blame(bad, column, lambda value: Reason(kind, f"{name}: not {what}: {_shown(value)}"))
+        self.blame(bad, column, lambda value: Reason(kind, f"{name}: not {what}: {_show(value)}"))
         return values, column
 
     def sign(self) -> pa.ChunkedArray:
@@ -174,10 +174,16 @@ class _Piece:
                 hint = "write I or D as text"
                 raise InputProblem("column op is not text", kind="wrong-type", place=self.place, hint=hint)
             column = pc.dictionary_encode(pc.cast(column, pa.string()))
-        words = _words(self.raw.ops)
-        signs = pa.chunked_array([_signs(chunk, *words) for chunk in column.chunks], pa.int8())
+        more = {} if isinstance(self.raw.ops, str) else {word.upper(): op for word, op in self.raw.ops.items()}
+        meanings = {word: SIGNS[op] for word, op in {**more, **OP_WORDS}.items()}
+        words, signs_of = pa.array(meanings), pa.array(meanings.values(), pa.int8())
+        chunks = []
+        for chunk in column.chunks:
+            spelled = pc.utf8_upper(pc.utf8_trim_whitespace(chunk.dictionary))
+            chunks.append(signs_of.take(pc.index_in(spelled, value_set=words)).take(chunk.indices))
+        signs = pa.chunked_array(chunks, pa.int8())
         if signs.null_count:
-            self.blame(_truth(pc.is_null(signs)), column, lambda v: Reason("op", f"op: neither I nor D: {_shown(v)}"))
+            self.blame(_truth(pc.is_null(signs)), column, lambda v: Reason("op", f"op: neither I nor D: {_show(v)}"))
             signs = pc.fill_null(signs, 1)
         if not self.upsert and pc.max(signs).as_py() == UPDATE:
             text = f"op: {self.relation.name} takes no updates by key: write a D row and an I row with the same event, or `mode: upsert`"
@@ -193,12 +199,15 @@ class _Piece:
         where = np.flatnonzero(bad)
         if len(where) == 0:
             return
-        for index, value in zip(where.tolist(), _taken(column, where), strict=True):
+        for index, value in zip(where.tolist(), _take_values(column, where), strict=True):
             self.reasons[index].append(reason(value))
 
     def check_order(self, offset: pa.ChunkedArray) -> None:
-        if offset.null_count == 0 and not _decreases(offset.to_numpy(), self.after):
-            return
+        if offset.null_count == 0:
+            values = offset.to_numpy()
+            is_behind = self.after is not None and len(values) and values[0] <= self.after
+            if not is_behind and not (values[1:] < values[:-1]).any():
+                return
         highest = pc.cumulative_max(offset, skip_nulls=True)
         behind = _truth(pc.fill_null(pc.less(offset, highest), False))
         if self.after is not None:
@@ -251,15 +260,18 @@ class _Piece:
         """Only rejected rows are touched one by one."""
         where = sorted(self.reasons)
         parts = [self.rejected_rows(where[i : i + PORTION]) for i in range(0, len(where), PORTION)]
-        lines = [(m.row, m.kind, m.reason, _json(_line(m))) for m in self.raw.malformed]
-        table = pa.concat_tables([REJECTED_SCHEMA.empty_table(), *parts, _rejected(lines)])
+        lines = []
+        for m in self.raw.malformed:
+            event = {} if m.event is None else {EVENT: m.event}
+            lines.append((m.row, m.kind, m.reason, _json({**event, "line": m.text})))
+        table = pa.concat_tables([REJECTED_SCHEMA.empty_table(), *parts, _make_rejected(lines)])
         return table.sort_by("row") if lines and parts else table
 
     def rejected_rows(self, where: list[int]) -> pa.Table:
         index = np.array(where, dtype=np.int64)
-        columns = {name: _taken(self.table.column(name), index) for name in self.table.column_names}
+        columns = {name: _take_values(self.table.column(name), index) for name in self.table.column_names}
         records = [dict(zip(columns, values, strict=True)) for values in zip(*columns.values(), strict=True)]
-        return _rejected(
+        return _make_rejected(
             [
                 (row, reasons[0].kind, "; ".join(r.text for r in reasons), _json(record))
                 for row, reasons, record in zip(
@@ -269,28 +281,11 @@ class _Piece:
         )
 
 
-def _rejected(rows: Sequence[tuple[int, str, str, str]]) -> pa.Table:
+def _make_rejected(rows: Sequence[tuple[int, str, str, str]]) -> pa.Table:
     """Of row, kind, reason and record each."""
     columns = list(zip(*rows, strict=True)) or [(), (), (), ()]
     by_name = dict(zip(("row", "kind", "reason", "record"), columns, strict=True))
     return pa.Table.from_arrays([pa.array(by_name[f.name], f.type) for f in REJECTED_SCHEMA], schema=REJECTED_SCHEMA)
-
-
-def _line(malformed: Malformed) -> dict[str, object]:
-    event = {} if malformed.event is None else {EVENT: malformed.event}
-    return {**event, "line": malformed.text}
-
-
-def _words(ops: Mapping[str, str] | Literal["insert"]) -> tuple[pa.Array, pa.Array]:
-    """The words of ``op`` in capitals, and what they mean."""
-    more = {} if isinstance(ops, str) else {word.upper(): op for word, op in ops.items()}
-    meanings = {word: SIGNS[op] for word, op in {**more, **OP_WORDS}.items()}
-    return pa.array(meanings), pa.array(meanings.values(), pa.int8())
-
-
-def _signs(op: pa.DictionaryArray, words: pa.Array, signs: pa.Array) -> pa.Array:
-    spelled = pc.utf8_upper(pc.utf8_trim_whitespace(op.dictionary))
-    return signs.take(pc.index_in(spelled, value_set=words)).take(op.indices)
 
 
 def _is_valid(column: pa.ChunkedArray) -> bool:
@@ -303,13 +298,7 @@ def _is_valid(column: pa.ChunkedArray) -> bool:
     return True
 
 
-def _decreases(values: np.ndarray, after: int | None) -> bool:
-    if after is not None and len(values) and values[0] <= after:
-        return True
-    return bool((values[1:] < values[:-1]).any())
-
-
-def _taken(column: pa.ChunkedArray, where: np.ndarray) -> list[object]:
+def _take_values(column: pa.ChunkedArray, where: np.ndarray) -> list[object]:
     """Some values, whatever their bytes are, as JSON can show them."""
     taken = column.take(pa.array(where, pa.int64()))
     if pa.types.is_dictionary(taken.type):
@@ -325,7 +314,7 @@ def _taken(column: pa.ChunkedArray, where: np.ndarray) -> list[object]:
         return list(pc.cast(taken, pa.int32() if pa.types.is_date32(taken.type) else pa.int64()).to_pylist())
 
 
-def _shown(value: object) -> str:
+def _show(value: object) -> str:
     shown = repr(value)
     return shown if len(shown) <= SHOWN else f"{shown[:SHOWN]}.. ({len(shown):,} characters)"
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections import defaultdict
-from collections.abc import Iterator, Sequence, Set
+from collections.abc import Sequence
 
 import pyarrow.compute as pc
 
@@ -40,39 +40,39 @@ def declare(project: Project, catalog: Catalog) -> None:
     if catalog.seals.declared() == declaration(project):
         return
     check_declarations(project, catalog)
-    batches = _counting(catalog)
-    known = _producers(project, catalog, batches)
+    batches = _find_counting(catalog)
+    known = _find_producers(project, catalog, batches)
     _require_one(project, known)
     newest = max((batch.id for batch in batches), default=0)
 
     def look_again() -> list[tuple[int, SealChange]]:
         check_declarations(project, catalog)
-        for place, values in _producers(project, catalog, [b for b in _counting(catalog) if b.id > newest]).items():
+        for place, values in _find_producers(
+            project, catalog, [b for b in _find_counting(catalog) if b.id > newest]
+        ).items():
             known[place] |= values
         _require_one(project, known)
-        return [_registering(project, *place, values) for place, values in sorted(known.items())]
+        changes = []
+        for (coordinator, relation, name), values in sorted(known.items()):
+            seal = project.seal(relation, name)
+            assert seal is not None  # its values were looked for
+            change = SealChange(relation, name, seal.producers, tuple(sorted(values)), (), seal.columns)
+            changes.append((coordinator, change))
+        return changes
 
     catalog.seals.declare(declaration(project), look_again)
 
 
-def _counting(catalog: Catalog) -> list[Batch]:
+def _find_counting(catalog: Catalog) -> list[Batch]:
     """The batches with events that count, or may."""
     return [b for b in catalog.log.batches() if b.state not in ("retried", "dropped")]
-
-
-def _registering(
-    project: Project, coordinator: int, relation: str, name: str, values: Set[str]
-) -> tuple[int, SealChange]:
-    seal = project.seal(relation, name)
-    assert seal is not None  # its values were looked for
-    return coordinator, SealChange(relation, name, seal.producers, tuple(sorted(values)), (), seal.columns)
 
 
 #: (coordinator, relation, seal) -> the texts of values.
 Producers = dict[tuple[int, str, str], set[str]]
 
 
-def _producers(project: Project, catalog: Catalog, batches: Sequence[Batch]) -> Producers:
+def _find_producers(project: Project, catalog: Catalog, batches: Sequence[Batch]) -> Producers:
     """Who has which values of seals in some batches; values that are too long for a seal are left out."""
     found: Producers = defaultdict(set)
     if not project.seals:
@@ -81,13 +81,13 @@ def _producers(project: Project, catalog: Catalog, batches: Sequence[Batch]) -> 
     for number, files in catalog.log.files_of([*by_id]).items():
         for file in files:
             for seal in project.seals.get(file.relation, ()):
-                found[by_id[number].coordinator, file.relation, seal.name] |= _values(
+                found[by_id[number].coordinator, file.relation, seal.name] |= _read_values(
                     project, by_id[number], file, seal
                 )
     return found
 
 
-def _values(project: Project, batch: Batch, file: LogFile, seal: SealSettings) -> set[str]:
+def _read_values(project: Project, batch: Batch, file: LogFile, seal: SealSettings) -> set[str]:
     try:
         rows = read_log(project.state, file, seal.columns)
     except IntegrityProblem:
@@ -99,7 +99,8 @@ def _values(project: Project, batch: Batch, file: LogFile, seal: SealSettings) -
 
 def _require_one(project: Project, known: Producers) -> None:
     """See that values with a single producer have no other one."""
-    for relation, seal in _alone(project):
+    alone = [(relation, s) for relation, seals in project.seals.items() for s in seals if s.producers == "one"]
+    for relation, seal in alone:
         owner: dict[str, int] = {}
         for (coordinator, of, name), values in sorted(known.items()):
             for value in sorted(values) if (of, name) == (relation, seal.name) else ():
@@ -112,10 +113,6 @@ def _require_one(project: Project, known: Producers) -> None:
                     raise InputProblem(message, kind="several-producers", place=place, hint=hint)
 
 
-def _alone(project: Project) -> Iterator[tuple[str, SealSettings]]:
-    return ((relation, s) for relation, seals in project.seals.items() for s in seals if s.producers == "one")
-
-
 def check_declarations(project: Project, catalog: Catalog) -> None:
     """See that what is declared of a project that has begun is so.
 
@@ -125,7 +122,7 @@ def check_declarations(project: Project, catalog: Catalog) -> None:
     """
     place = str(project.folder / "cumulus.yaml")
     for relation in project.insert_only:
-        batch = _delete_under_way(project, catalog, relation)
+        batch = _find_delete(project, catalog, relation)
         if batch is not None:
             hint = "take `insert_only` out, let its epoch be committed, decide about batches that are set aside (`cumulus batch list`), and then write it again"
             message = f"{relation} is to have only inserts, and batch {batch} has deletes that no snapshot has yet"
@@ -144,7 +141,7 @@ def check_declarations(project: Project, catalog: Catalog) -> None:
                 raise InputProblem(message, kind="other-seal", place=place, hint=hint)
 
 
-def _delete_under_way(project: Project, catalog: Catalog, relation: str) -> int | None:
+def _find_delete(project: Project, catalog: Catalog, relation: str) -> int | None:
     """A batch with deletes of a relation that are not in a snapshot."""
     batches = [b.id for state in UNDER_WAY for b in catalog.log.batches(state=state) if b.deletes]
     for batch, files in catalog.log.files_of(batches).items():

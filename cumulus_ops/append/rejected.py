@@ -151,15 +151,29 @@ def read_rejected(
         as_new: leave out the numbers of their events: each row is a new event.
     """
     names = [OP, *([] if as_new else [EVENT]), *(c.name for c in relation.columns)]
-    rejected = pa.concat_tables([_rejected(root, file) for file in files])
-    numbers, given = _looked_at(rejected, relation, names)
+    rejected = pa.concat_tables([_read_quarantine(root, file) for file in files])
+    # First the number of each row's event, and which columns any row has: records are held piece by piece.
+    found, seen = [np.array([], dtype=np.int64)], set[str]()
+    for piece in rejected.to_batches(max_chunksize=PIECE_ROWS):
+        records = _parse_records(piece)
+        known = (_known_number(record) for record in records)
+        found.append(np.array([UNKNOWN if number is None else number for number in known], dtype=np.int64))
+        seen.update(*(r for r in records if not _is_line(r, relation)))
+    numbers, given = np.concatenate(found), [n for n in names if n in seen]
     order = np.argsort(numbers, kind="stable")
-    ends = event_cuts([_begins(numbers[order], EVENT in names)], len(order), PIECE_ROWS)
+    unknown = numbers == UNKNOWN
+    if EVENT not in names or unknown.all():
+        begins = np.arange(1, len(numbers))
+    elif unknown.any():  # they may be parts of the others' events: no cut at all
+        begins = np.array([], dtype=np.int64)
+    else:
+        begins = changes(numbers[order])
+    ends = event_cuts([begins], len(order), PIECE_ROWS)
     for begin, end in pairwise([0, *ends]):
-        yield _raw(rejected, order[begin:end], relation, names, given, settings)
+        yield _read_piece(rejected, order[begin:end], relation, names, given, settings)
 
 
-def _rejected(root: Path, file: StoredFile) -> pa.Table:
+def _read_quarantine(root: Path, file: StoredFile) -> pa.Table:
     """A quarantine file. Those of old have no kinds of reasons."""
     table = read_log(root, file)
     if "kind" not in table.column_names:
@@ -167,25 +181,7 @@ def _rejected(root: Path, file: StoredFile) -> pa.Table:
     return table.select(REJECTED_SCHEMA.names).cast(REJECTED_SCHEMA)
 
 
-def _looked_at(rejected: pa.Table, relation: Relation, names: Sequence[str]) -> tuple[np.ndarray, list[str]]:
-    """The number of each row's event, and which of ``names`` any row has: only so much of the records is held at once."""
-    numbers, seen = [np.array([], dtype=np.int64)], set[str]()
-    for piece in rejected.to_batches(max_chunksize=PIECE_ROWS):
-        records = _records(piece)
-        numbers.append(np.array([_number(r) for r in records], dtype=np.int64))
-        seen.update(*(r for r in records if not _is_line(r, relation)))
-    return np.concatenate(numbers), [n for n in names if n in seen]
-
-
-def _begins(numbers: np.ndarray, is_numbered: bool) -> np.ndarray:
-    """Where rows may be cut; nowhere if the events of some are unknown and those of others are not: they may be parts of them."""
-    unknown = numbers == UNKNOWN
-    if not is_numbered or unknown.all():
-        return np.arange(1, len(numbers))
-    return np.array([], dtype=np.int64) if unknown.any() else changes(numbers)
-
-
-def _records(rejected: pa.Table | pa.RecordBatch) -> list[dict[str, object]]:
+def _parse_records(rejected: pa.Table | pa.RecordBatch) -> list[dict[str, object]]:
     texts = rejected["record"].to_pylist()
     return [json.loads(text, parse_float=str, parse_int=str, parse_constant=str) for text in texts]
 
@@ -195,7 +191,7 @@ def _is_line(record: dict[str, object], relation: Relation) -> bool:
     return set(record) - {EVENT} == {"line"} and not any(c.name == "line" for c in relation.columns)
 
 
-def _raw(
+def _read_piece(
     rejected: pa.Table,
     places: np.ndarray,
     relation: Relation,
@@ -205,22 +201,21 @@ def _raw(
 ) -> RawFile:
     """The rows in some places; of the wanted ``names`` some are ``given``."""
     piece = rejected.take(pa.array(places))
-    records, kinds, reasons = _records(piece), piece["kind"].to_pylist(), piece["reason"].to_pylist()
+    records, kinds, reasons = _parse_records(piece), piece["kind"].to_pylist(), piece["reason"].to_pylist()
     lines = [i for i, record in enumerate(records) if _is_line(record, relation)]
     rows = sorted(set(range(len(records))) - set(lines))
-    columns = {n: pa.array([_text(records[i].get(n), settings.null_values) for i in rows], pa.string()) for n in given}
+    columns = {n: pa.array([_spell(records[i].get(n), settings.null_values) for i in rows], pa.string()) for n in given}
     malformed = tuple(
         Malformed(
-            int(places[i]), reasons[i], str(records[i]["line"]), kinds[i] or "malformed-line", _event(records[i], names)
+            int(places[i]),
+            reasons[i],
+            str(records[i]["line"]),
+            kinds[i] or "malformed-line",
+            _known_number(records[i]) if EVENT in names else None,
         )
         for i in lines
     )
     return RawFile(pa.table(columns), places[rows].astype(np.int64), (), malformed, settings.ops)
-
-
-def _event(record: dict[str, object], names: Sequence[str]) -> int | None:
-    """The event of a line that is no row, if it is known and wanted."""
-    return _known_number(record) if EVENT in names else None
 
 
 def _known_number(record: dict[str, object]) -> int | None:
@@ -231,13 +226,7 @@ def _known_number(record: dict[str, object]) -> int | None:
     return number if -(2**63) <= (number := int(text)) < 2**63 else None
 
 
-def _number(record: dict[str, object]) -> int:
-    """Where a row belongs; one without a readable number first."""
-    number = _known_number(record)
-    return UNKNOWN if number is None else number
-
-
-def _text(value: object, null_values: Sequence[str]) -> str | None:
+def _spell(value: object, null_values: Sequence[str]) -> str | None:
     if value is None or isinstance(value, str):
         return None if value in null_values else value
     if isinstance(value, bool):
@@ -271,7 +260,7 @@ def restamp(project: Project, catalog: Catalog, batch: Batch) -> int:
             batch.epoch, batch.coordinator, batch.first_sequence
         )
         log = catalog.log.files(batch=batch.id)
-        files = tuple(_moved(project, file, shift, step.label) for file in log)
+        files = tuple(_copy_later(project, file, shift, step.label) for file in log)
         counts = (batch.inserts, batch.deletes, 0, 0)  # what was left out stays counted where it was
         end = sequence + batch.events
         part = _next_part(catalog, batch)
@@ -292,7 +281,7 @@ def restamp(project: Project, catalog: Catalog, batch: Batch) -> int:
         with KeyStage(project, catalog, batch.coordinator, epoch, step.label) as keys:
             for file in log:
                 if file.relation in project.keys:
-                    move(keys, file.relation, _rows(project, file), batch, epoch)
+                    move(keys, file.relation, _read_log_rows(project, file), batch, epoch)
             return keys.commit(lambda changes: catalog.log.append([new], None, changes))[0]
 
 
@@ -315,19 +304,19 @@ def drop(project: Project, catalog: Catalog, batch: Batch) -> int | None:
         epoch, sequence = catalog.members.position(batch.coordinator)
         with KeyStage(project, catalog, batch.coordinator, epoch, step.label) as keys:
             log = [file for file in catalog.log.files(batch=batch.id) if file.relation in project.keys]
-            kept = [(file, rows) for file in log if len(rows := _needed(project, keys, file, batch))]
+            kept = [(file, rows) for file in log if len(rows := _find_needed(project, keys, file, batch))]
             if not kept:
                 keys.commit(lambda changes: catalog.asides.drop_batch(batch.id, changes))
                 return None
-            new = _kept(project, catalog, batch, (epoch, sequence), kept, step)
+            new = _write_again(project, catalog, batch, (epoch, sequence), kept, step)
             return keys.commit(lambda changes: catalog.log.append([new], None, changes, batch.id))[0]
 
 
-def _needed(project: Project, keys: KeyStage, file: LogFile, batch: Batch) -> pa.Table:
+def _find_needed(project: Project, keys: KeyStage, file: LogFile, batch: Batch) -> pa.Table:
     """What later events rest on. If the log is damaged nobody knows: then the index is built anew, from the log without the batch."""
     names = {c.name for r in project.relations if r.name == file.relation for c in r.columns}
     try:
-        rows = _rows(project, file)
+        rows = _read_log_rows(project, file)
     except IntegrityProblem:
         rows = pa.table({})
     if not names <= {*rows.column_names}:
@@ -336,7 +325,7 @@ def _needed(project: Project, keys: KeyStage, file: LogFile, batch: Batch) -> pa
     return take_out(keys, file.relation, rows, batch)
 
 
-def _kept(
+def _write_again(
     project: Project,
     catalog: Catalog,
     batch: Batch,
@@ -358,14 +347,14 @@ def _next_part(catalog: Catalog, batch: Batch) -> int:
     return 1 + max(b.part for b in mine if b.drop == batch.drop)
 
 
-def _rows(project: Project, file: LogFile) -> pa.Table:
+def _read_log_rows(project: Project, file: LogFile) -> pa.Table:
     """A log file's rows, without their stamps."""
     relation = next(r for r in project.relations if r.name == file.relation)
     names = [*(c.name for c in relation.columns), SIGN, OFFSET]
     return read_log(project.state, file, names)
 
 
-def _moved(project: Project, file: LogFile, shift: int, label: str) -> LogFile:
+def _copy_later(project: Project, file: LogFile, shift: int, label: str) -> LogFile:
     """A copy of a log file whose versions are all later by ``shift``, row group by row group."""
     with OpenLog(project.state, file) as log:
         copy: NewFile | None = None

@@ -64,9 +64,13 @@ def split_known(
     if len(rows) == 0:
         return Known(rows, 0, REJECTED_SCHEMA.empty_table())
     extremes = rows[OFFSET][0].as_py(), rows[OFFSET][-1].as_py()
-    found = {f: _offsets_of(project, f) for f in catalog.log.files(source=source, offsets=extremes)}
-    files = {f: numbers for f, numbers in found.items() if numbers is not None}
-    damaged = [f for f, numbers in found.items() if numbers is None]
+    files, damaged = dict[LogFile, np.ndarray](), list[LogFile]()
+    for file in catalog.log.files(source=source, offsets=extremes):
+        try:
+            files[file] = (_known_offsets if file.rows <= KEPT_ROWS else _read_offsets)(project.state, file)
+        except IntegrityProblem as problem:
+            log.error("%s", problem)
+            damaged.append(file)
     offsets = rows[OFFSET].to_numpy()
     seen = np.isin(offsets, np.concatenate(list(files.values()))) if files else np.zeros(len(rows), dtype=bool)
     for file in damaged:
@@ -78,7 +82,7 @@ def split_known(
     old.lose(damaged)
     again = _plain(rows.filter(pa.array(seen)), relation)
     fresh, lost = rows.filter(pa.array(~seen)), np.isin(again[OFFSET].to_numpy(), old.lost)
-    other = np.isin(again[OFFSET].to_numpy(), _different(again, old.rows, relation if upsert else None)) & ~lost
+    other = np.isin(again[OFFSET].to_numpy(), _find_different(again, old.rows, relation if upsert else None)) & ~lost
     rejected = [
         rejected_rows(
             again.filter(pa.array(lost)),
@@ -87,25 +91,16 @@ def split_known(
         )
     ]
     if other.any():
-        rejected.append(_rejected(again.filter(pa.array(other)), old.rows, source, offsets, files))
+        rejected.append(_reject(again.filter(pa.array(other)), old.rows, source, offsets, files))
     return Known(fresh, int((~(lost | other)).sum()), pa.concat_tables(rejected))
 
 
-def _offsets_of(project: Project, file: LogFile) -> np.ndarray | None:
-    """None if they cannot be read."""
-    try:
-        return (_known_offsets if file.rows <= KEPT_ROWS else _offsets)(project.state, file)
-    except IntegrityProblem as problem:
-        log.error("%s", problem)
-        return None
-
-
-def _offsets(root: Path, file: LogFile) -> np.ndarray:
+def _read_offsets(root: Path, file: LogFile) -> np.ndarray:
     """The offsets of a log file, which never changes."""
     return np.asarray(read_log(root, file, [OFFSET])[OFFSET].to_numpy())
 
 
-_known_offsets = lru_cache(maxsize=1024)(_offsets)
+_known_offsets = lru_cache(maxsize=1024)(_read_offsets)
 
 
 class _LogRows:
@@ -128,11 +123,12 @@ class _LogRows:
                 continue
             place = self._place(file)
             try:
-                table = self._read(file).filter(pa.array(wanted))
+                names = event_schema(self._relation).names
+                rows = _plain(read_log(self._project.state, file, names), self._relation).filter(pa.array(wanted))
             except (IntegrityProblem, pa.ArrowException):  # a file of old may have other types, too
                 self.lost, self.damaged = np.union1d(self.lost, offsets[wanted]), place
             else:
-                self._tables.append(table.append_column(PLACE, pa.repeat(place, len(table))))
+                self._tables.append(rows.append_column(PLACE, pa.repeat(place, len(rows))))
 
     def lose(self, damaged: Sequence[LogFile]) -> None:
         """Of files whose numbers nobody knows, all may be there."""
@@ -143,9 +139,6 @@ class _LogRows:
     def _place(self, file: LogFile) -> str:
         return f"batch {file.batch} (drop {self._catalog.log.batch(file.batch).drop})"
 
-    def _read(self, file: LogFile) -> pa.Table:
-        return _plain(read_log(self._project.state, file, event_schema(self._relation).names), self._relation)
-
 
 def _plain(rows: pa.Table, relation: Relation) -> pa.Table:
     """With the types of the log, and no dictionaries."""
@@ -153,11 +146,11 @@ def _plain(rows: pa.Table, relation: Relation) -> pa.Table:
     return rows.select(schema.names).cast(schema)
 
 
-def _different(again: pa.Table, old: pa.Table, upsert: Relation | None) -> np.ndarray:
+def _find_different(again: pa.Table, old: pa.Table, upsert: Relation | None) -> np.ndarray:
     """The numbers of the events that have other rows than in the log; of a relation with updates by key, what they do to each key."""
     sides = [(again, 1), (old.drop_columns([PLACE]), -1)]
     if upsert is not None:
-        sides = [(_effects(rows, upsert), weight) for rows, weight in sides]
+        sides = [(_reduce_to_effects(rows, upsert), weight) for rows, weight in sides]
     both = pa.concat_tables([t.append_column(WEIGHT, pa.repeat(weight, len(t))) for t, weight in sides])
     keys = [name for name in both.column_names if name != WEIGHT]
     sums = both.group_by(keys, use_threads=False).aggregate([(WEIGHT, "sum")])
@@ -165,7 +158,7 @@ def _different(again: pa.Table, old: pa.Table, upsert: Relation | None) -> np.nd
     return np.unique(left[OFFSET].to_numpy())
 
 
-def _effects(rows: pa.Table, relation: Relation) -> pa.Table:
+def _reduce_to_effects(rows: pa.Table, relation: Relation) -> pa.Table:
     """What each event leaves of each key: the last row with it, and of a delete only the key."""
     numbered = rows.append_column(ROW, pa.array(np.arange(len(rows))))
     last = numbered.group_by([OFFSET, *relation.key], use_threads=False).aggregate([(ROW, "max")])
@@ -179,12 +172,12 @@ def _effects(rows: pa.Table, relation: Relation) -> pa.Table:
     return rows
 
 
-def _rejected(
+def _reject(
     rows: pa.Table, old: pa.Table, source: str, offsets: np.ndarray, files: dict[LogFile, np.ndarray]
 ) -> pa.Table:
     """The rows with numbers of other events, with what the log has."""
     numbers = np.unique(rows[OFFSET].to_numpy())
-    split = _split_event(numbers, offsets, files, rows, old)
+    split = _find_split_event(numbers, offsets, files, rows, old)
     kind = "number-used"
     if len(numbers) >= RESTART_EVENTS and 2 * len(numbers) >= len(np.unique(offsets)):
         kind = "numbers-restarted"
@@ -193,7 +186,7 @@ def _rejected(
             "as new events: `cumulus quarantine retry --as-new`, or let another coordinator take what that source delivers",
             source, len(numbers), len(np.unique(offsets)),
         )  # fmt: skip
-    texts = _shown(rows[OFFSET], old)
+    texts = _show_rows(rows[OFFSET], old)
     reasons = pc.binary_join_element_wise("event ", pc.cast(rows[OFFSET], pa.string()), " is in ", texts, "")
     if split is None:
         return rejected_rows(rows, kind, reasons)
@@ -207,7 +200,7 @@ def _rejected(
     )
 
 
-def _split_event(
+def _find_split_event(
     numbers: np.ndarray, offsets: np.ndarray, files: dict[LogFile, np.ndarray], rows: pa.Table, old: pa.Table
 ) -> int | None:
     """The event, if there is one, that seems to be split: it is the last one there and the first one here, or the other way round,
@@ -225,7 +218,7 @@ def _split_event(
     return None
 
 
-def _shown(offsets: pa.ChunkedArray, old: pa.Table) -> pa.Array:
+def _show_rows(offsets: pa.ChunkedArray, old: pa.Table) -> pa.Array:
     """For each offset, where the log has it, and what."""
     texts = pa.table({OFFSET: old[OFFSET], PLACE: old[PLACE], JSON: json_records(old.drop_columns([PLACE]))})
     events = texts.group_by([OFFSET], use_threads=False).aggregate([(PLACE, "min"), (JSON, "list")])

@@ -8,7 +8,7 @@ from __future__ import annotations
 import csv
 import datetime
 import difflib
-from collections.abc import Callable, Iterator, Mapping, Sequence, Set
+from collections.abc import Callable, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -97,21 +97,31 @@ class SealStage:
         (:meth:`refuser`)."""
         found, reasons = np.full(len(rows), -1), list[Reason]()
         for seal in self._project.seals.get(relation, ()) if len(rows) else ():
-            asked = self._asked(relation, seal, rows)
-            mine = rows if len(asked) == len(rows) else rows.take(pa.array(asked))
+            asked, mine = np.arange(len(rows)), rows  # the places of the rows that have their value
+            if self._is_beside_key(relation, seal):
+                asked = np.flatnonzero(rows[SIGN].to_numpy() != -1)
+                mine = rows if len(asked) == len(rows) else rows.take(pa.array(asked))
             self._mark(relation, seal, mine, found, asked, reasons)
         if not reasons:
             return rows, REJECTED_SCHEMA.empty_table()
         offsets = rows[OFFSET].to_numpy()
         found[np.isin(offsets, offsets[found >= 0]) & (found < 0)] = len(reasons)
-        return rows.filter(pa.array(found < 0)), _rejected(rows, found, [*reasons, PART])
+        return rows.filter(pa.array(found < 0)), _reject(rows, found, [*reasons, PART])
 
     def refuser(self, relation: str) -> Callable[[pa.Table], Mapping[int, Reason]] | None:
         """What says which of the rows that updates and deletes by key would take away are of values that are not open, by their places; None
         if the events tell that themselves."""
-        if not any(self._is_beside_key(relation, seal) for seal in self._project.seals.get(relation, ())):
+        beside = [seal for seal in self._project.seals.get(relation, ()) if self._is_beside_key(relation, seal)]
+        if not beside:
             return None
-        return lambda old: self._refused(relation, old)
+
+        def refuse(old: pa.Table) -> dict[int, Reason]:
+            found, reasons = np.full(len(old), -1), list[Reason]()
+            for seal in beside:
+                self._mark(relation, seal, old, found, np.arange(len(old)), reasons)
+            return {int(i): reasons[found[i]] for i in np.flatnonzero(found >= 0)}
+
+        return refuse
 
     def take(self, relation: str, rows: pa.Table) -> None:
         """Register for the values of accepted rows."""
@@ -137,15 +147,13 @@ class SealStage:
         if not self._project.seals:
             return None
         known = {seal: values.found for seal, values in self._values.items() if values.found}
-        return Sealing(self._number, tuple(self._changes()), known)
-
-    def _changes(self) -> Iterator[SealChange]:
-        for relation, seals in self._project.seals.items():
-            for seal in seals:
-                values = self._values[relation, seal.name]
-                if values.registers or values.seals:
-                    said = (tuple(values.registers), tuple(values.seals))
-                    yield SealChange(relation, seal.name, seal.producers, *said, seal.columns)
+        changes = []
+        for relation, seal in ((relation, seal) for relation, seals in self._project.seals.items() for seal in seals):
+            values = self._values[relation, seal.name]
+            if values.registers or values.seals:
+                said = (tuple(values.registers), tuple(values.seals))
+                changes.append(SealChange(relation, seal.name, seal.producers, *said, seal.columns))
+        return Sealing(self._number, tuple(changes), known)
 
     def _is_beside_key(self, relation: str, seal: SealSettings) -> bool:
         """Whether an update by key may take a row from one value to another."""
@@ -154,19 +162,6 @@ class SealStage:
             return False
         key = next(r.key for r in self._project.relations if r.name == relation)
         return not {*seal.columns} <= {*key}
-
-    def _asked(self, relation: str, seal: SealSettings, rows: pa.Table) -> np.ndarray:
-        """The places of the rows that have their value."""
-        if self._is_beside_key(relation, seal):
-            return np.flatnonzero(rows[SIGN].to_numpy() != -1)
-        return np.arange(len(rows))
-
-    def _refused(self, relation: str, old: pa.Table) -> dict[int, Reason]:
-        found, reasons = np.full(len(old), -1), list[Reason]()
-        for seal in self._project.seals.get(relation, ()):
-            if self._is_beside_key(relation, seal):
-                self._mark(relation, seal, old, found, np.arange(len(old)), reasons)
-        return {int(i): reasons[found[i]] for i in np.flatnonzero(found >= 0)}
 
     def _mark(
         self,
@@ -204,7 +199,7 @@ class SealStage:
         found, reasons = np.full(len(rows), -1), list[Reason]()
         self._mark(relation, seal, rows, found, np.arange(len(rows)), reasons, passed)
         what({*distinct_texts(rows.filter(pa.array(found < 0)), seal.columns)})
-        return _rejected(rows, found, reasons)
+        return _reject(rows, found, reasons)
 
     def _look_up(self, relation: str, seal: SealSettings, rows: pa.Table) -> Set[str]:
         """The different values of rows; those that this process has not seen open are looked up."""
@@ -214,7 +209,7 @@ class SealStage:
         states = self._catalog.seals.value_states(self._coordinator, relation, seal.name, new) if new else {}
         for value in new:
             state = states.get(value, ValueState())
-            reason = _reason(self._coordinator, seal.name, value, state)
+            reason = _explain(self._coordinator, seal.name, value, state)
             if reason is not None:
                 values.refused[value] = reason
             else:
@@ -247,7 +242,7 @@ class _Values:
         self.seals |= texts - self.refused.keys()
 
 
-def _rejected(rows: pa.Table, found: np.ndarray, reasons: Sequence[Reason]) -> pa.Table:
+def _reject(rows: pa.Table, found: np.ndarray, reasons: Sequence[Reason]) -> pa.Table:
     """The rows that have a reason."""
     parts = [REJECTED_SCHEMA.empty_table()]
     texts = pa.array([reason.text for reason in reasons], pa.string())
@@ -259,27 +254,27 @@ def _rejected(rows: pa.Table, found: np.ndarray, reasons: Sequence[Reason]) -> p
     return pa.concat_tables(parts)
 
 
-def _reason(coordinator: int, seal: str, value: str, state: ValueState) -> Reason | None:
+def _explain(coordinator: int, seal: str, value: str, state: ValueState) -> Reason | None:
     """Why a coordinator may have no events of a value.
 
-    >>> _reason(1, "day", '["2026-01-31"]', ValueState(True, sealed_s=1769904000.5)).text
+    >>> _explain(1, "day", '["2026-01-31"]', ValueState(True, sealed_s=1769904000.5)).text
     'day: coordinator 1 has sealed ["2026-01-31"] at 2026-02-01 00:00:00Z: no event of it was to come after that'
     """
     if len(value) > VALUE_CHARACTERS:
         text = f"{seal}: a value has at most {VALUE_CHARACTERS} characters, and this one {len(value):,}"
         return Reason("value-too-long", text)
     if state.sealed_s is not None:
-        told = f"coordinator {coordinator} has sealed {value} at {_moment(state.sealed_s)}"
+        told = f"coordinator {coordinator} has sealed {value} at {_show_moment(state.sealed_s)}"
         return Reason(SEALED, f"{seal}: {told}: no event of it was to come after that")
     if state.is_closed:
-        since = "" if state.closed_s is None else f" since {_moment(state.closed_s)}"
+        since = "" if state.closed_s is None else f" since {_show_moment(state.closed_s)}"
         return Reason(SEALED, f"{seal}: {value} is closed{since}: all who produce into it have sealed it")
     if state.other is not None:
         return Reason("other-producer", f"{seal}: {value} is coordinator {state.other}'s, who alone produces into it")
     return None
 
 
-def _moment(seconds: float) -> str:
+def _show_moment(seconds: float) -> str:
     return f"{datetime.datetime.fromtimestamp(seconds, datetime.UTC):%Y-%m-%d %H:%M:%S}Z"
 
 
@@ -311,25 +306,20 @@ def seal_by_hand(
     Raises:
         InputProblem: there is no such seal, a value is none, or it is not clear in whose name.
     """
-    settings = _find(project, relation, seal)
-    texts = _texts(project, relation, settings, values)
-    who = _awaited(catalog, relation, seal, texts) if coordinator is None else coordinator
+    settings = project.seal(relation, seal)
+    if settings is None:
+        known = [f"{name} {s.name}" for name, seals in project.seals.items() for s in seals]
+        near = difflib.get_close_matches(f"{relation} {seal}", known, 1)
+        hint = f"did you mean {near[0]}?" if near else f"seals in cumulus.yaml: {', '.join(known) or 'none'}"
+        raise InputProblem(f"{relation} has no seal {seal}", kind="unknown-seal", hint=hint)
+    texts = _parse_values(project, relation, settings, values)
+    who = _find_awaited(catalog, relation, seal, texts) if coordinator is None else coordinator
     return who, catalog.seals.seal_by_hand(
         who, SealChange(relation, seal, settings.producers, (), texts, settings.columns), by
     )
 
 
-def _find(project: Project, relation: str, seal: str) -> SealSettings:
-    found = project.seal(relation, seal)
-    if found is None:
-        known = [f"{name} {s.name}" for name, seals in project.seals.items() for s in seals]
-        near = difflib.get_close_matches(f"{relation} {seal}", known, 1)
-        hint = f"did you mean {near[0]}?" if near else f"seals in cumulus.yaml: {', '.join(known) or 'none'}"
-        raise InputProblem(f"{relation} has no seal {seal}", kind="unknown-seal", hint=hint)
-    return found
-
-
-def _texts(project: Project, relation: str, seal: SealSettings, values: Sequence[str]) -> tuple[str, ...]:
+def _parse_values(project: Project, relation: str, seal: SealSettings, values: Sequence[str]) -> tuple[str, ...]:
     fields = [next(csv.reader([value]), []) or [""] for value in values]
     wrong = next((v for v, f in zip(values, fields, strict=True) if len(f) != len(seal.columns)), None)
     if wrong is not None:
@@ -348,7 +338,7 @@ def _texts(project: Project, relation: str, seal: SealSettings, values: Sequence
     return texts
 
 
-def _awaited(catalog: Catalog, relation: str, seal: str, texts: Sequence[str]) -> int:
+def _find_awaited(catalog: Catalog, relation: str, seal: str, texts: Sequence[str]) -> int:
     """The coordinator that values wait for, if it is one."""
     waiting = catalog.seals.open_values(relation, seal, texts)
     missing = sorted({c for value in waiting for c in value.missing})

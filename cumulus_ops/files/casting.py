@@ -125,7 +125,14 @@ def _cast(column: Column, type_: Type) -> Column:
     """The column in its stored type, NULL where a value does not fit."""
     target = stored_type(type_)
     if pa.types.is_string(column.type) or pa.types.is_binary(column.type):
-        return _of_text(column, type_)
+        if type_.kind == "string":
+            return valid_text(column)
+        if pa.types.is_string(column.type) and is_harmless(column, type_):
+            try:
+                return cast_harmless(column, type_)
+            except pa.ArrowInvalid:
+                pass
+        return cast_text(valid_text(column), type_)
     if column.type == target or pa.types.is_null(column.type):
         return column if column.type == target else pc.cast(column, target)
     if type_.kind == "decimal" and pa.types.is_floating(column.type):
@@ -135,43 +142,25 @@ def _cast(column: Column, type_: Type) -> Column:
         return _cast(pc.cast(column, wide), type_)  # Arrow knows more about these
     if pa.types.is_integer(column.type) and type_.kind == "decimal":
         return _cast(pc.cast(column, pa.string()), type_)  # Arrow asks for digits that the values may not need
-    return _of_numbers(column, type_, target)
-
-
-def _of_text(column: Column, type_: Type) -> Column:
-    if type_.kind == "string":
-        return valid_text(column)
-    if pa.types.is_string(column.type) and is_harmless(column, type_):
-        try:
-            return cast_harmless(column, type_)
-        except pa.ArrowInvalid:
-            pass
-    return cast_text(valid_text(column), type_)
-
-
-def _of_numbers(column: Column, type_: Type, target: pa.DataType) -> Column:
-    """Between types of numbers, or of moments: where one value fails, the others are found by halving."""
+    # Between types of numbers, or of moments: where one value fails, the others are found by halving.
     if type_.kind == "date" and pa.types.is_timestamp(column.type):
         moments = pc.cast(column, pa.timestamp(column.type.unit))  # in UTC
-        column = pc.if_else(pc.equal(_midnight(moments), moments), moments, pa.scalar(None, moments.type))
+        midnights = pc.cast(pc.cast(moments, pa.date32(), safe=False), moments.type, safe=False)
+        column = pc.if_else(pc.equal(midnights, moments), moments, pa.scalar(None, moments.type))
     try:
         return pc.cast(column, target)
     except pa.ArrowInvalid:
-        bad = pa.concat_arrays([_plain(column)[:0], *_unfit(_plain(pc.unique(column)).drop_null(), target)])
+        bad = pa.concat_arrays([_plain(column)[:0], *_find_unfit(_plain(pc.unique(column)).drop_null(), target)])
         return pc.cast(pc.if_else(pc.is_in(column, value_set=bad), pa.scalar(None, column.type), column), target)
 
 
-def _midnight(column: Column) -> Column:
-    return pc.cast(pc.cast(column, pa.date32(), safe=False), column.type, safe=False)
-
-
-def _unfit(values: pa.Array, target: pa.DataType) -> list[pa.Array]:
+def _find_unfit(values: pa.Array, target: pa.DataType) -> list[pa.Array]:
     try:
         pc.cast(values, target)
         return []
     except pa.ArrowInvalid:
         middle = len(values) // 2
-        return [values] if middle == 0 else _unfit(values[:middle], target) + _unfit(values[middle:], target)
+        return [values] if middle == 0 else _find_unfit(values[:middle], target) + _find_unfit(values[middle:], target)
 
 
 def _within_years(values: Column) -> Column:

@@ -87,9 +87,9 @@ def read_form(path: Path, start: bytes, wanted: Sequence[str], settings: Landing
     if sep is not None:
         at = sep.end()
     at += len(start[at:]) - len(start[at:].lstrip(b"\r\n"))
-    text, skip = _first_line(path, start, at)
+    text, skip = _read_first_line(path, start, at)
     given = sep[1].decode() if sep is not None else settings.delimiter
-    delimiter, header = _delimiter(path, text, wanted, given)
+    delimiter, header = _find_delimiter(path, text, wanted, given)
     places = found_columns(path, header, wanted)
     by_place = {place: name for name, place in places.items()}
     names = tuple(by_place.get(i, f"\x00{i}") for i in range(len(header)))
@@ -97,7 +97,7 @@ def read_form(path: Path, start: bytes, wanted: Sequence[str], settings: Landing
     return CsvForm(skip, delimiter, names, tuple(places), ignored_columns(header, places), null_values)
 
 
-def _first_line(path: Path, start: bytes, at: int) -> tuple[str, int]:
+def _read_first_line(path: Path, start: bytes, at: int) -> tuple[str, int]:
     """The header line's text, and where it ends."""
     match = FIRST_LINE.match(start, at)
     line, end = (match[1], match[2]) if match else (b"", b"")
@@ -126,9 +126,14 @@ def _bad_header(path: Path, message: str, hint: str, kind: str) -> InputProblem:
     return InputProblem(message, kind=kind, place=str(path), hint=hint)
 
 
-def _delimiter(path: Path, line: str, wanted: Sequence[str], given: str | None) -> tuple[str, list[str]]:
+def _find_delimiter(path: Path, line: str, wanted: Sequence[str], given: str | None) -> tuple[str, list[str]]:
     """The delimiter, and the names that it separates: the one with which most of the wanted columns are there."""
-    headers = {d: _fields(line, d) for d in ([given] if given else DELIMITERS)}
+    headers: dict[str, list[str]] = {}
+    for delimiter in [given] if given else DELIMITERS:
+        try:
+            headers[delimiter] = next(csv.reader([line], delimiter=delimiter), [])
+        except csv.Error:
+            headers[delimiter] = []
     found = {d: len(found_columns(path, header, wanted)) for d, header in headers.items()}
     best = max(found, key=lambda d: found[d])
     if not found[best]:
@@ -136,25 +141,14 @@ def _delimiter(path: Path, line: str, wanted: Sequence[str], given: str | None) 
     if any(n == found[best] and headers[d] != headers[best] for d, n in found.items()):
         hint = "write `delimiter:` for the landing folder, or for the relation's `file`"
         raise _bad_header(path, "has a header with several delimiters", hint, "delimiter")
-    if not _quotes_close(line, best):
+    try:
+        list(csv.reader([line], delimiter=best, strict=True))
+    except csv.Error:
         hint = "close the quote in the first line, or leave it out; names have no line ends"
-        raise _bad_header(path, "has a quote in its header line that is not closed there", hint, "unclosed-quote")
+        raise _bad_header(
+            path, "has a quote in its header line that is not closed there", hint, "unclosed-quote"
+        ) from None
     return best, headers[best]
-
-
-def _fields(line: str, delimiter: str) -> list[str]:
-    try:
-        return next(csv.reader([line], delimiter=delimiter), [])
-    except csv.Error:
-        return []
-
-
-def _quotes_close(line: str, delimiter: str) -> bool:
-    try:
-        list(csv.reader([line], delimiter=delimiter, strict=True))
-    except csv.Error:
-        return False
-    return True
 
 
 def _no_names(path: Path, line: str, wanted: Sequence[str], given: str | None) -> InputProblem:
@@ -191,26 +185,23 @@ def read_csv(path: Path, wanted: Sequence[str], settings: LandingSettings, memor
         form = read_form(path, file.read(HEADER_BYTES), wanted, settings)
     schema = pa.schema([(name, pa.string()) for name in form.wanted])
     begun = False
-    for piece in in_pieces(path, partial(_blocks, path, form, memory), partial(_together, schema), memory):
+    for piece in in_pieces(path, partial(_read_blocks, path, form, memory), partial(_together, schema), memory):
         if not begun and not len(piece.row):
             check_empty(path, form)
         begun = True
         yield RawFile(piece.columns, piece.row, form.ignored, piece.malformed)
 
 
-def _blocks(path: Path, form: CsvForm, memory: int, names: Sequence[str] | None) -> Iterator[Block]:
+def _read_blocks(path: Path, form: CsvForm, memory: int, names: Sequence[str] | None) -> Iterator[Block]:
     chosen = [n for n in form.wanted if names is None or n in names]
     reader = _Reader(form, chosen)
     row = 0
     with open_landed(path, memory) as file:
         file.read(form.skip)
         for block in reader.blocks(file):
-            yield Block(block.columns, block.row + row, tuple(_moved(m, row) for m in block.malformed), block.size)
+            malformed = tuple(Malformed(m.row + row, m.reason, m.text, m.kind) for m in block.malformed)
+            yield Block(block.columns, block.row + row, malformed, block.size)
             row += len(block.row) + len(block.malformed)
-
-
-def _moved(line: Malformed, rows: int) -> Malformed:
-    return Malformed(line.row + rows, line.reason, line.text, line.kind)
 
 
 class _Reader:
@@ -267,7 +258,7 @@ class _Reader:
         table = self.table(data, skip)
         if table is None or len(table) + len(invalid) != expected:
             return None
-        malformed = tuple(Malformed((line.number or 1) - 1, self.fault(line), _kept(line.text)) for line in invalid)
+        malformed = tuple(Malformed((line.number or 1) - 1, self.fault(line), _cut_line(line.text)) for line in invalid)
         row = np.arange(expected)
         return Block(table, np.delete(row, [m.row for m in malformed]) if malformed else row, malformed, data.size)
 
@@ -300,12 +291,12 @@ class _Reader:
         """Records one by one, where Arrow does not see as many."""
         good = [i for i, record in enumerate(records) if record.fault is None]
         tables, row, malformed = [], [np.arange(0)], []
-        for part, block in self.halved([records[i].data for i in good], np.array(good, dtype=np.int64)):
+        for part, block in self.read_halves([records[i].data for i in good], np.array(good, dtype=np.int64)):
             tables.append(block.columns)
             row.append(part[block.row])
             malformed += [Malformed(int(part[m.row]), m.reason, m.text, m.kind) for m in block.malformed]
         malformed += [
-            Malformed(i, record.fault[1], _kept(record.data.decode(errors="backslashreplace")), record.fault[0])
+            Malformed(i, record.fault[1], _cut_line(record.data.decode(errors="backslashreplace")), record.fault[0])
             for i, record in enumerate(records)
             if record.fault
         ]
@@ -313,22 +304,22 @@ class _Reader:
         table = pa.concat_tables(tables) if tables else self.schema.empty_table()
         return Block(table, np.concatenate(row), tuple(sorted(malformed, key=lambda m: m.row)), size)
 
-    def halved(self, records: Sequence[bytes], numbers: np.ndarray) -> Iterator[tuple[np.ndarray, Block]]:
+    def read_halves(self, records: Sequence[bytes], numbers: np.ndarray) -> Iterator[tuple[np.ndarray, Block]]:
         if not records:
             return
         block = self.rows(pa.py_buffer(b"".join(records)), len(records))
         if block is not None:
             yield numbers, block
         elif len(records) == 1:
-            line = Malformed(0, "not one row", _kept(records[0].decode(errors="backslashreplace")))
+            line = Malformed(0, "not one row", _cut_line(records[0].decode(errors="backslashreplace")))
             yield numbers, Block(self.schema.empty_table(), np.arange(0), (line,), len(records[0]))
         else:
             middle = len(records) // 2
-            yield from self.halved(records[:middle], numbers[:middle])
-            yield from self.halved(records[middle:], numbers[middle:])
+            yield from self.read_halves(records[:middle], numbers[:middle])
+            yield from self.read_halves(records[middle:], numbers[middle:])
 
 
-def _kept(text: str) -> str:
+def _cut_line(text: str) -> str:
     """The text of a line, without its end; a very long one is cut."""
     text = text.rstrip("\r\n")
     return text if len(text) <= KEPT_CHARACTERS else f"{text[:KEPT_CHARACTERS]}.. ({len(text):,} characters)"

@@ -115,7 +115,12 @@ def _objects(path: Path, data: bytes, due: int) -> tuple[bytes, int, int, bool]:
     if ended:
         outside[last] = False
     between = np.flatnonzero(outside & ~np.isin(a[:size], BLANK))
-    _check_commas(path, a, between, begins, due)
+    # There is a comma before each object but the first, and nothing else beside them.
+    if (a[between] != COMMA).any():
+        raise _no_array(path, "something is between its objects")
+    expected = np.arange(1 - due, len(begins))
+    if not np.array_equal(np.searchsorted(begins, between), expected):
+        raise _no_array(path, "a comma is missing, or there is one too many")
     lines = a[:size].copy()
     lines[outside] = LF
     lines[(lines == LF) & ~outside] = SPACE
@@ -125,15 +130,6 @@ def _objects(path: Path, data: bytes, due: int) -> tuple[bytes, int, int, bool]:
     if (np.searchsorted(quotes, raw) % 2).any():
         raise _no_array(path, "a text has a line end or another control character")
     return lines.tobytes(), size, 1 if len(ends) else due, ended
-
-
-def _check_commas(path: Path, a: np.ndarray, between: np.ndarray, begins: np.ndarray, due: int) -> None:
-    """There is a comma before each object but the first, and nothing else beside them."""
-    if (a[between] != COMMA).any():
-        raise _no_array(path, "something is between its objects")
-    expected = np.arange(1 - due, len(begins))
-    if not np.array_equal(np.searchsorted(begins, between), expected):
-        raise _no_array(path, "a comma is missing, or there is one too many")
 
 
 def _quotes(a: np.ndarray) -> np.ndarray:
@@ -308,7 +304,10 @@ class _Reader:
                 rows.append(number)
             except (ValueError, RecursionError) as problem:
                 kind, reason = _fault(line, problem)
-                bad.append(Malformed(number, reason, _kept(line), kind))
+                text = line.decode(errors="backslashreplace")
+                if len(text) > KEPT_CHARACTERS:
+                    text = f"{text[:KEPT_CHARACTERS]}.. ({len(text):,} characters)"
+                bad.append(Malformed(number, reason, text, kind))
         columns = [pa.array(values, pa.string()) for values in zip(*records, strict=True)]
         table = pa.Table.from_arrays(columns, schema=self.text) if columns else self.text.empty_table()
         return Block(table, np.array(rows, dtype=np.int64), tuple(bad), len(data), self.unseen(data, table))
@@ -378,11 +377,6 @@ def _has_infinities(table: pa.Table) -> bool:
     """Numbers that are too large look like them."""
     doubles = [c for c in table.columns if pa.types.is_floating(c.type)]
     return any(pc.any(pc.is_inf(column)).as_py() is True for column in doubles)
-
-
-def _kept(line: bytes) -> str:
-    text = line.decode(errors="backslashreplace")
-    return text if len(text) <= KEPT_CHARACTERS else f"{text[:KEPT_CHARACTERS]}.. ({len(text):,} characters)"
 
 
 class _Together:

@@ -49,7 +49,14 @@ def _read(path: Path, source: pa.NativeFile, wanted: Sequence[str], rows: int, m
     names = {name: schema.names[place] for name, place in places.items()}
     ignored = ignored_columns(schema.names, places)
     _check_nesting(path, schema, names)
-    texts = _repeating(footer, schema, list(names.values()))
+    # Text columns that are stored as dictionaries, which are cheaper to check and to write than their texts. Texts themselves take at
+    # least four bytes each, for their lengths.
+    texts = [
+        name
+        for name, chunks in _chunks(footer, list(names.values())).items()
+        if pa.types.is_string(schema.field(name).type)
+        and sum(c.total_uncompressed_size for c in chunks) < 4 * footer.num_rows
+    ]
     batch = _check_sizes(path, source, footer, list(names.values()), memory)
     with pq.ParquetFile(
         source,
@@ -64,7 +71,7 @@ def _read(path: Path, source: pa.NativeFile, wanted: Sequence[str], rows: int, m
         ends = ordered or [footer.num_rows]
         begins = [0, *ends]
         if max(b - a for a, b in pairwise(begins)) > max(limit, PIECE_ROWS):
-            raise _unwieldy(path, ordered is None)
+            raise _refuse_unwieldy(path, ordered is None)
         if len(ends) == 1 and batch >= footer.num_rows:
             pieces = iter([file.read(columns=columns)])
         else:
@@ -81,7 +88,7 @@ def _check_nesting(path: Path, schema: pa.Schema, names: Mapping[str, str]) -> N
             raise InputProblem(f"column {name} is {type_}", kind="wrong-type", place=str(path), hint=hint)
 
 
-def _unwieldy(path: Path, unsorted: bool) -> InputProblem:
+def _refuse_unwieldy(path: Path, unsorted: bool) -> InputProblem:
     if not unsorted:
         return too_large(path, "has an event of more rows than fit into memory")
     return InputProblem(
@@ -90,17 +97,6 @@ def _unwieldy(path: Path, unsorted: bool) -> InputProblem:
         place=str(path),
         hint="sort it by event, as 64-bit integers without NULL, or write it in smaller files",
     )
-
-
-def _repeating(footer: pq.FileMetaData, found: pa.Schema, names: Sequence[str]) -> list[str]:
-    """The text columns that are stored as dictionaries, which are cheaper to check and to write than their texts. Texts
-    themselves take at least four bytes each, for their lengths."""
-    return [
-        name
-        for name, chunks in _chunks(footer, names).items()
-        if pa.types.is_string(found.field(name).type)
-        and sum(c.total_uncompressed_size for c in chunks) < 4 * footer.num_rows
-    ]
 
 
 def _chunks(footer: pq.FileMetaData, names: Sequence[str]) -> Mapping[str, list[pq.ColumnChunkMetaData]]:

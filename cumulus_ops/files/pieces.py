@@ -167,19 +167,21 @@ def _cut(
         if size <= limit:
             continue
         piece = _piece(waiting, together(waiting))
-        cut = _last_cut(piece)
+        cut = _find_last_cut(piece)
         if cut == 0:
             if size > PATIENCE * limit:
                 raise too_large(path, f"has an event of more than {limit >> 20} MiB of text")
             continue
-        first, rest = _split(piece, cut)
-        yield first
-        waiting = [Block(rest.columns, rest.row, rest.malformed, 0)]
+        first_row = piece.row[cut] if cut < len(piece.row) else np.iinfo(np.int64).max
+        early = tuple(m for m in piece.malformed if m.row < first_row)
+        late = tuple(m for m in piece.malformed if m.row >= first_row)
+        yield RawFile(piece.columns.slice(0, cut), piece.row[:cut], (), early)
+        waiting = [Block(piece.columns.slice(cut), piece.row[cut:], late, 0)]
     if waiting:
         yield _piece(waiting, together(waiting))
 
 
-def _last_cut(piece: RawFile) -> int:
+def _find_last_cut(piece: RawFile) -> int:
     """Before which row the piece may be cut: it and the one before are known to be different events, and nothing is between them."""
     if EVENT not in piece.columns.column_names:
         return len(piece.row)
@@ -189,13 +191,3 @@ def _last_cut(piece: RawFile) -> int:
     apart = known[1:] & known[:-1] & (events[1:] != events[:-1]) & (np.diff(piece.row) == 1)
     places = np.flatnonzero(apart)
     return int(places[-1]) + 1 if len(places) else 0
-
-
-def _split(piece: RawFile, cut: int) -> tuple[RawFile, RawFile]:
-    first_row = piece.row[cut] if cut < len(piece.row) else np.iinfo(np.int64).max
-    early = tuple(m for m in piece.malformed if m.row < first_row)
-    late = tuple(m for m in piece.malformed if m.row >= first_row)
-    return (
-        RawFile(piece.columns.slice(0, cut), piece.row[:cut], (), early),
-        RawFile(piece.columns.slice(cut), piece.row[cut:], (), late),
-    )

@@ -103,14 +103,17 @@ def merged(key: KeyCodes, runs: Sequence[Run], names: Sequence[str], keep: Keep 
         keep: which entries stay; None for all of them.
     """
     runs = [run for run in runs if run.rows]
-    if _follow_each_other(runs):
-        yield from _kept(_slices(sorted(runs, key=lambda run: run.lowest), names), keep)
+    in_order = sorted(runs, key=lambda run: (run.lowest, run.highest))
+    if all(a.highest < b.lowest for a, b in pairwise(in_order)):  # as when keys ascend: nothing has to be sorted
+        for run in in_order:
+            begins = range(0, run.rows, CHUNK_ROWS)
+            yield from _keep((run.part(i, min(i + CHUNK_ROWS, run.rows), names) for i in begins), keep)
         return
     for parts in sliced(runs, names):
-        yield from _kept([_newest(key, parts, names)], keep)
+        yield from _keep([_take_newest(key, parts, names)], keep)
 
 
-def _kept(parts: Iterable[Entries], keep: Keep | None) -> Iterator[Entries]:
+def _keep(parts: Iterable[Entries], keep: Keep | None) -> Iterator[Entries]:
     for part in parts:
         stays = None if keep is None else keep(part.counts, part.stamps)
         if stays is None or stays.all():
@@ -120,18 +123,6 @@ def _kept(parts: Iterable[Entries], keep: Keep | None) -> Iterator[Entries]:
             yield Entries(part.codes[stays], part.counts[stays], part.stamps[stays], rows)
 
 
-def _follow_each_other(runs: Sequence[Run]) -> bool:
-    """Whether no two overlap, as when keys ascend."""
-    ranges = sorted((run.lowest, run.highest) for run in runs)
-    return all(a[1] < b[0] for a, b in pairwise(ranges))
-
-
-def _slices(runs: Sequence[Run], names: Sequence[str]) -> Iterator[Entries]:
-    for run in runs:
-        for begin in range(0, run.rows, CHUNK_ROWS):
-            yield run.part(begin, min(begin + CHUNK_ROWS, run.rows), names)
-
-
 def sliced(runs: Sequence[Run], names: Sequence[str]) -> Iterator[list[Entries]]:
     """Parts of all runs for one range of codes after the other, so narrow that there are few entries in each; none divides a code."""
     if not runs:
@@ -139,14 +130,14 @@ def sliced(runs: Sequence[Run], names: Sequence[str]) -> Iterator[list[Entries]]
     step = max(1, CHUNK_ROWS // 8)
     sample = np.sort(np.concatenate([run.codes_at(np.arange(0, run.rows, step)) for run in runs]))
     bounds = np.unique(sample[8::8])
-    places = [np.concatenate([[0], _begins(run, bounds), [run.rows]]) for run in runs]
+    places = [np.concatenate([[0], _find_begins(run, bounds), [run.rows]]) for run in runs]
     for i in range(len(bounds) + 1):
         parts = [r.part(int(p[i]), int(p[i + 1]), names) for r, p in zip(runs, places, strict=True) if p[i] < p[i + 1]]
         if parts:
             yield parts
 
 
-def _begins(run: Run, bounds: np.ndarray) -> np.ndarray:
+def _find_begins(run: Run, bounds: np.ndarray) -> np.ndarray:
     """Where in a run the codes begin that are not below each of some."""
     begins = np.where(bounds > run.highest, run.rows, 0)
     inside = (bounds > run.lowest) & (bounds <= run.highest)
@@ -154,7 +145,7 @@ def _begins(run: Run, bounds: np.ndarray) -> np.ndarray:
     return begins
 
 
-def _newest(key: KeyCodes, parts: Sequence[Entries], names: Sequence[str]) -> Entries:
+def _take_newest(key: KeyCodes, parts: Sequence[Entries], names: Sequence[str]) -> Entries:
     """The first entry of each key; ``parts`` are newest first."""
     if len(parts) == 1:
         return parts[0]
@@ -219,7 +210,13 @@ def up_to_date(project: Project, catalog: Catalog, relation: Relation, label: st
     index = catalog.key_indexes.index(relation.name)
     if index is not None and index.signature == signature(relation) and not index.is_behind:
         return index
-    violations = build(project, catalog, relation, label, _log_progress(relation.name))
+
+    def log_progress(done: int, total: int) -> None:
+        if total:
+            rows = f"{done:,} of {total:,} rows"
+            log.info("building the key index of %s from the log: %s", relation.name, rows)
+
+    violations = build(project, catalog, relation, label, log_progress)
     if violations.keys:
         log.error(
             "relation %s: %d keys of what is in the log already have not one row once, or none; it stays as it is:\n  %s",
@@ -231,14 +228,6 @@ def up_to_date(project: Project, catalog: Catalog, relation: Relation, label: st
     if found is None:
         raise Conflict("the key index moved on", kind="keys-moved", place=relation.name, hint="run it again")
     return found
-
-
-def _log_progress(relation: str) -> Progress:
-    def show(done: int, total: int) -> None:
-        if total:
-            log.info("building the key index of %s from the log: %s of %s rows", relation, f"{done:,}", f"{total:,}")
-
-    return show
 
 
 def build(
@@ -267,7 +256,7 @@ def build(
         sorted_ = list(sort_log(project.state, relation, key, files, scratch, on_progress))
         scratch.close()
         opened = [open_run(project.state, relation, run) for run in sorted_]
-        runs = _netted(relation, key, opened, file, catalog.key_indexes.lowest_open_epoch(), violations)
+        runs = _write_netted(relation, key, opened, file, catalog.key_indexes.lowest_open_epoch(), violations)
         file.close()
         catalog.key_indexes.put(relation.name, signature(relation), covers, runs, replaced)
     except BaseException:
@@ -291,7 +280,7 @@ def sort_log(
     waiting: list[Entries] = []
     for file, epoch, coordinator, state in files:
         try:
-            waiting += list(_read(root, file, relation, key, epoch, coordinator))
+            waiting += list(_read_entries(root, file, relation, key, epoch, coordinator))
         except IntegrityProblem as error:
             if state != "aside":
                 raise
@@ -304,7 +293,7 @@ def sort_log(
     on_progress(total, total)
 
 
-def _read(
+def _read_entries(
     root: Path, file: LogFile, relation: Relation, key: KeyCodes, epoch: int, coordinator: int
 ) -> Iterator[Entries]:
     names = [c.name for c in relation.columns]
@@ -332,7 +321,7 @@ def _write_sorted(relation: Relation, waiting: list[Entries], scratch: KeyFile) 
     yield run
 
 
-def _netted(
+def _write_netted(
     relation: Relation, key: KeyCodes, runs: Sequence[Run], file: KeyFile, lowest_open: int, violations: Violations
 ) -> list[NewKeyRun]:
     """What is there of each key, written."""
@@ -340,14 +329,14 @@ def _netted(
     found: list[NewKeyRun] = []
     waiting: list[Entries] = []
     for parts in sliced(runs, names):
-        waiting.append(_net(relation, key, together(parts), lowest_open, violations))
+        waiting.append(_net_rows(relation, key, together(parts), lowest_open, violations))
         if sum(part.rows for part in waiting) >= RUN_ROWS:
             found += filter(None, [file.write(relation, waiting)])
             waiting = []
     return [*found, *filter(None, [file.write(relation, waiting)])]
 
 
-def _net(relation: Relation, key: KeyCodes, part: Entries, lowest_open: int, violations: Violations) -> Entries:
+def _net_rows(relation: Relation, key: KeyCodes, part: Entries, lowest_open: int, violations: Violations) -> Entries:
     """Of each key in a range of codes the newest row that is there; or that it is gone, if somebody may still be in an earlier epoch."""
     rows, names = part.table, tuple(c.name for c in relation.columns)
     whole_rows = KeyCodes(names, "hashed", key.by_coordinator)
@@ -359,7 +348,7 @@ def _net(relation: Relation, key: KeyCodes, part: Entries, lowest_open: int, vio
     stamps = np.maximum.reduceat(part.stamps[places], begins) if len(begins) else nets
     there = np.flatnonzero((nets != 0) | (stamped_epoch(stamps) > lowest_open))
     counts, stamps, at = nets[there], stamps[there], places[begins[there]]
-    _note(relation, key, part.codes[at], rows.take(pa.array(at)), counts, violations)
+    _note_violations(relation, key, part.codes[at], rows.take(pa.array(at)), counts, violations)
     by_age = np.lexsort((stamps, counts > 0))  # what is there comes last, the newest of it at the end
     counts, stamps, at = counts[by_age], stamps[by_age], at[by_age]
     kept = rows.take(pa.array(at))
@@ -369,7 +358,7 @@ def _net(relation: Relation, key: KeyCodes, part: Entries, lowest_open: int, vio
     return Entries(keys.codes[ends], np.maximum(counts[last], 0), stamps[last], kept.take(pa.array(last)))
 
 
-def _note(
+def _note_violations(
     relation: Relation, key: KeyCodes, codes: np.ndarray, rows: pa.Table, counts: np.ndarray, violations: Violations
 ) -> None:
     """Count keys that have not one row once, or none."""
@@ -427,7 +416,7 @@ def prove_index(project: Project, catalog: Catalog, relation: Relation, label: s
         IntegrityProblem: a file of the log, or of the index, is not what was written.
         Conflict: others append all the time.
     """
-    found = _index_and_log(catalog, relation)
+    found = _read_index_and_log(catalog, relation)
     if found is None:
         return None
     index, files = found
@@ -437,9 +426,9 @@ def prove_index(project: Project, catalog: Catalog, relation: Relation, label: s
         runs = list(sort_log(project.state, relation, key, files, scratch))
         opened = [open_run(project.state, relation, run) for run in newest_first(index.runs)]
         for parts in limited(merged(key, opened, names), RUN_ROWS):
-            runs += filter(None, [scratch.write(relation, map(_said, parts))])
+            runs += filter(None, [scratch.write(relation, map(_negate, parts))])
         scratch.close()
-        differences = list(_differences(relation, key, [open_run(project.state, relation, run) for run in runs]))
+        differences = list(_find_differences(relation, key, [open_run(project.state, relation, run) for run in runs]))
     finally:
         scratch.discard()
     shown = [text for _, texts in differences for text in texts]
@@ -447,13 +436,13 @@ def prove_index(project: Project, catalog: Catalog, relation: Relation, label: s
     return Proof(relation.name, entries, sum(count for count, _ in differences), tuple(shown[:SHOWN]))
 
 
-def _said(part: Entries) -> Entries:
+def _negate(part: Entries) -> Entries:
     """What the index says is there, to be taken off."""
     there = np.flatnonzero(part.counts)
     return Entries(part.codes[there], -part.counts[there], np.full(len(there), SAID), part.table.take(pa.array(there)))
 
 
-def _index_and_log(
+def _read_index_and_log(
     catalog: Catalog, relation: Relation
 ) -> tuple[KeyIndex, Sequence[tuple[LogFile, int, int, str]]] | None:
     """An index, and the log files that are in it, as of one moment."""
@@ -468,7 +457,7 @@ def _index_and_log(
     raise Conflict("others append all the time", kind="keys-moved", place=relation.name, hint="run it again")
 
 
-def _differences(relation: Relation, key: KeyCodes, runs: Sequence[Run]) -> Iterator[tuple[int, list[str]]]:
+def _find_differences(relation: Relation, key: KeyCodes, runs: Sequence[Run]) -> Iterator[tuple[int, list[str]]]:
     """How many rows differ in one range of codes after the other, and which, if they are few."""
     names = tuple(c.name for c in relation.columns)
     whole_rows = KeyCodes(names, "hashed", key.by_coordinator)
@@ -480,13 +469,15 @@ def _differences(relation: Relation, key: KeyCodes, runs: Sequence[Run]) -> Iter
         counts = part.counts[places]
         logged = np.add.reduceat(np.where(part.stamps[places] == SAID, 0, counts), begins)
         left = np.add.reduceat(counts, begins)
-        wrong = np.flatnonzero((left != 0) & ~_excused(relation, key, part, places[begins], logged))
+        wrong = np.flatnonzero((left != 0) & ~_find_excused(relation, key, part, places[begins], logged))
         if len(wrong):
             rows = part.table.take(pa.array(places[begins[wrong[:SHOWN]]])).to_pylist()
             yield len(wrong), [_told(show(row), int(left[i])) for row, i in zip(rows, wrong, strict=False)]
 
 
-def _excused(relation: Relation, key: KeyCodes, part: Entries, places: np.ndarray, logged: np.ndarray) -> np.ndarray:
+def _find_excused(
+    relation: Relation, key: KeyCodes, part: Entries, places: np.ndarray, logged: np.ndarray
+) -> np.ndarray:
     """Which of some rows have a key of which the log has not one row once, or none; ``logged``: how often it has each row."""
     if not relation.key:
         return logged < 0

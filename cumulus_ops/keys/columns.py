@@ -121,16 +121,16 @@ def equal_rows(left: pa.Table, right: pa.Table, names: Sequence[str]) -> np.ndar
             for x, y in zip(words(a), words(b), strict=True):
                 same &= x == y
             if a.null_count or b.null_count:
-                same &= _valid(a) == _valid(b)
+                same &= _is_valid(a) == _is_valid(b)
         elif a.null_count or b.null_count:
-            both = ~_valid(a) & ~_valid(b)
+            both = ~_is_valid(a) & ~_is_valid(b)
             same &= pc.fill_null(pc.equal(a, b), False).to_numpy(zero_copy_only=False) | both
         else:
             same &= pc.equal(a, b).to_numpy(zero_copy_only=False)
     return same
 
 
-def _valid(array: pa.Array) -> np.ndarray:
+def _is_valid(array: pa.Array) -> np.ndarray:
     return np.asarray(array.is_valid().to_numpy(zero_copy_only=False))
 
 
@@ -142,7 +142,7 @@ def row_tuples(table: pa.Table, names: Sequence[str]) -> list[tuple[object, ...]
         if pa.types.is_string(array.type):
             columns.append(array.to_pylist())
             continue
-        valid = _valid(array).tolist()
+        valid = _is_valid(array).tolist()
         columns += [[v if ok else None for v, ok in zip(word.tolist(), valid, strict=True)] for word in words(array)]
     return list(zip(*columns, strict=True)) if columns else [()] * len(table)
 
@@ -194,7 +194,7 @@ class KeyCodes:
         hashed = np.full(len(rows), mix(np.array([coordinator if self.by_coordinator else 0], np.uint64))[0])
         if self.shape == "hashed":
             return _hash(hashed, parts).view(np.int64)
-        return _packed(parts, hashed)
+        return _pack(parts, hashed)
 
     def exact(self, codes: np.ndarray) -> np.ndarray:
         """For which codes equality means that the keys are equal."""
@@ -216,7 +216,7 @@ def _hash(seed: np.ndarray, parts: Sequence[np.ndarray]) -> np.ndarray:
     return result
 
 
-def _packed(parts: Sequence[np.ndarray], seed: np.ndarray) -> np.ndarray:
+def _pack(parts: Sequence[np.ndarray], seed: np.ndarray) -> np.ndarray:
     """Side by side if the first is below 2**40 and the others fit 22 bits together: then the code is not negative."""
     bits = OTHER_BITS // (len(parts) - 1)
     code = parts[0].view(np.int64)
@@ -272,10 +272,10 @@ def in_key_order(key: KeyCodes, codes: np.ndarray, rows: pa.Table) -> Ordered:
     differ = doubtful[~key.equal(rows.select(names).take(here), rows.select(names).take(before))]
     if len(differ) == 0:
         return Ordered(places, codes, first)
-    return _without_collisions(key, Ordered(places, codes, first), rows, codes[differ])
+    return _separate_collisions(key, Ordered(places, codes, first), rows, codes[differ])
 
 
-def _without_collisions(key: KeyCodes, order: Ordered, rows: pa.Table, collided: np.ndarray) -> Ordered:
+def _separate_collisions(key: KeyCodes, order: Ordered, rows: pa.Table, collided: np.ndarray) -> Ordered:
     """Keys of one code are told apart by numbers, one by one: that they have one is rare."""
     where = np.flatnonzero(np.isin(order.codes, collided))
     tuples = row_tuples(rows.select(list(key.columns)).take(pa.array(order.at(where))), key.columns)

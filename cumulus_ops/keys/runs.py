@@ -215,7 +215,7 @@ class KeyFile:
         if not kept:
             return None
         whole = together(kept)
-        run = self._pack.append(_encoded(relation, whole))
+        run = self._pack.append(_encode(relation, whole))
         return NewKeyRun(relation.name, run.path, run.offset, run.bytes, run.rows, whole.lowest, whole.highest)
 
     def read(self, relation: Relation, run: NewKeyRun) -> Run:
@@ -231,7 +231,7 @@ class KeyFile:
         self._pack.discard()
 
 
-def _encoded(relation: Relation, entries: Entries) -> RunData:
+def _encode(relation: Relation, entries: Entries) -> RunData:
     """Entries as a run of the map store."""
     key = KeyCodes.of(relation)
     frame = Frame(entries.lowest, entries.highest - entries.lowest)
@@ -325,7 +325,7 @@ class _Stored:
 
 
 @lru_cache(maxsize=1024)
-def _opened(file: str, offset: int, size: int, relation: str) -> RunData:
+def _open_cached(file: str, offset: int, size: int, relation: str) -> RunData:
     return open_stored(file, offset, size, hint=hint_for(relation))
 
 
@@ -343,7 +343,7 @@ def open_run(root: Path, relation: Relation, run: NewKeyRun | KeyRun) -> Run:
     """
     file = str(root / run.path)
     try:
-        data = _opened(file, run.offset, run.bytes, relation.name)
+        data = _open_cached(file, run.offset, run.bytes, relation.name)
     except FileNotFoundError as error:
         raise Conflict("the key index moved on", kind="keys-moved", place=run.relation, hint="run it again") from error
     if (data.path.map, data.rows) != (relation.name, run.rows):
@@ -400,7 +400,7 @@ def look_up(key: KeyCodes, runs: Sequence[Run], codes: np.ndarray, keys: Callabl
         if begin == end:
             continue
         candidates = missing[begin:end]
-        place = _places(key, run, codes, candidates, keys)
+        place = _find_places(key, run, codes, candidates, keys)
         hit = place >= 0
         at, where = candidates[hit], place[hit]
         found.run[at], found.place[at] = number, where
@@ -410,7 +410,7 @@ def look_up(key: KeyCodes, runs: Sequence[Run], codes: np.ndarray, keys: Callabl
     return found
 
 
-def _places(
+def _find_places(
     key: KeyCodes, run: Run, codes: np.ndarray, wanted: np.ndarray, keys: Callable[[np.ndarray], pa.Table]
 ) -> np.ndarray:
     """Where in the run the wanted keys are; -1 for those that are not there."""

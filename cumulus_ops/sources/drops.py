@@ -390,10 +390,10 @@ def find_changed(
         found = _again(drop, entry, taken, is_folder_same=drop.identity == known.identity)
         if found is None:
             is_read = subject_of(entry.name, names) and not is_hollow(drop.path / entry.name, entry, memory)
-            asides.append(_changed(coordinator, drop, entry, taken, _digest(drop, entry) if is_read else ""))
+            asides.append(_report_change(coordinator, drop, entry, taken, _digest(drop, entry) if is_read else ""))
         else:
             same[entry.name] = found
-    if asides or (drop.identity == known.identity and _all_equal(same, known.files)):
+    if asides or (drop.identity == known.identity and all(known.files[name] == file for name, file in same.items())):
         return asides, None
     return [], Taken(coordinator, known.name, drop.identity, same)
 
@@ -420,11 +420,9 @@ def replace_time(taken: TakenFile, changed: int) -> TakenFile:
     return taken._replace(changed=changed)
 
 
-def _all_equal(found: Mapping[str, TakenFile], known: Mapping[str, TakenFile]) -> bool:
-    return all(known[name] == file for name, file in found.items())
-
-
-def _changed(coordinator: int, drop: DropFolder, entry: Entry, taken: TakenFile | None, digest: str) -> NewFileAside:
+def _report_change(
+    coordinator: int, drop: DropFolder, entry: Entry, taken: TakenFile | None, digest: str
+) -> NewFileAside:
     """What is said of a file; the hash, or else the size, tells its contents from others that may come under the name."""
     place = printable(drop.path / entry.name)
     if taken is None:

@@ -71,7 +71,12 @@ class Landing:
         folders = self._folders()
         done = self._catalog.log.drops(self._coordinator, among=folders)
         waiting = self._complete([name for name in folders if name not in done])
-        self._record({name: at for name, at in waiting.items() if name not in self._arrived})
+        # What the catalog knows already, from a process before this one, stays.
+        arrivals = {name: at for name, at in waiting.items() if name not in self._arrived}
+        if arrivals:
+            self._catalog.deliveries.see(self._coordinator, arrivals)
+            known = self._catalog.deliveries.known(self._coordinator, arrivals)
+            self._arrived |= {name: delivery.arrived for name, delivery in known.items()}
         self._review({name: inode for name, inode in folders.items() if name in done})
         for name in _in_order(waiting):
             at = datetime.datetime.fromtimestamp(self._arrived[name], datetime.UTC)
@@ -110,13 +115,6 @@ class Landing:
             elif drop and _has_something(drop):
                 self._settling[name] = drop.changed + self._settle
         return complete
-
-    def _record(self, arrivals: dict[str, float]) -> None:
-        """What the catalog knows already, from a process before this one, stays."""
-        if arrivals:
-            self._catalog.deliveries.see(self._coordinator, arrivals)
-            known = self._catalog.deliveries.known(self._coordinator, arrivals)
-            self._arrived |= {name: delivery.arrived for name, delivery in known.items()}
 
     def _review(self, folders: dict[str, int]) -> None:
         """See that the drops that were taken are what they were: all of them once, then those whose folder is another one, and the

@@ -107,7 +107,12 @@ class Sources:
             with attempt(self._project.state, "poll", name) as before:
                 if before >= DEATHS:
                     try_source(self._project, name, self._catalog.deliveries.source_position(name))
-                found = self._queue(name).waiting(once=self._until is not None)
+                if name not in self._queues:
+                    settings = next(s for s in self._project.sources if s.name == name)
+                    with told(name):
+                        source = make_source(self._project, settings, self._catalog)
+                    self._queues[name] = _Queue(self._project, source, self._catalog)
+                found = self._queues[name].waiting(once=self._until is not None)
         except Conflict:  # it was asked with a position that somebody else has moved since
             self._queues[name].forget()
             return []
@@ -143,14 +148,6 @@ class Sources:
         self._resting[name] = time.monotonic() + PAUSE_S
         if name in self._queues:
             self._queues[name].forget()
-
-    def _queue(self, name: str) -> _Queue:
-        if name not in self._queues:
-            settings = next(s for s in self._project.sources if s.name == name)
-            with told(name):
-                source = make_source(self._project, settings, self._catalog)
-            self._queues[name] = _Queue(self._project, source, self._catalog)
-        return self._queues[name]
 
     def close(self) -> None:
         """Close all that were asked."""

@@ -35,7 +35,10 @@ def tables_of(project: Project, item: Item, *, lists: bool = False) -> dict[str,
     """
     known = [relation.name for relation in project.relations]
     found: dict[str, tuple[str, Item]] = {}
-    entries = [(n, n, item) for n in item.words()] if lists and item.is_list else _entries(item)
+    if lists and item.is_list:
+        entries = [(n, n, item) for n in item.words()]
+    else:
+        entries = [(relation, entry.text(), entry) for relation, entry in item.section().items()]
     for relation, table, entry in entries:
         if relation not in known:
             hint = f"write `relation: table`; the relations are {', '.join(known)}"
@@ -47,10 +50,6 @@ def tables_of(project: Project, item: Item, *, lists: bool = False) -> dict[str,
     if not found:
         raise item.problem("no table is named", kind="no-tables", hint="write `tables: {relation: table}`")
     return found
-
-
-def _entries(item: Item) -> list[tuple[str, str, Item]]:
-    return [(relation, entry.text(), entry) for relation, entry in item.section().items()]
 
 
 # Columns that come from elsewhere, before the checks see them.

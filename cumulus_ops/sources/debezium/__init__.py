@@ -1,14 +1,10 @@
 """``kind: debezium``: files of Debezium's change events.
 
 ======================  ==========================================================
-:mod:`.files`           the folder's files, in their order, line by line
 :mod:`.messages`        a line as a message
-:mod:`.transactions`    messages as transactions: whole ones, repeats, what is missing
-:mod:`.schemas`         what the columns are encoded as
-:mod:`.values`          encoded values as Arrow's
-:mod:`.images`          many rows at once
+:mod:`.transactions`    messages as transactions: whole ones, repeats, what is missing; how far has been read
+:mod:`.columns`         what columns are encoded as, and many rows at once as Arrow's
 :mod:`.rows`            changes as rows of a relation
-:mod:`.position`        how far it has been read
-:mod:`.source`          spans of transactions as deliveries
+:mod:`.source`          the folder's files line by line; spans of transactions as deliveries
 ======================  ==========================================================
 """

@@ -160,7 +160,10 @@ def decoded(column: pa.Array, encoding: Encoding) -> pa.Array:
     ['2018-06-20 13:37:03']
     """
     if pa.types.is_string(column.type) and encoding.meaning in ("days", "ms", "us", "ns"):
-        return _numbers_among(column, encoding)
+        # A column in which some value is no number, as text: the others mean what they mean.
+        whole = pc.match_substring_regex(column, WHOLE)
+        numbers = pc.cast(pc.if_else(whole, column, pa.scalar(None, pa.string())), pa.int64())
+        return pc.if_else(whole, pc.cast(decoded(numbers, encoding), pa.string()), column)
     match encoding.meaning:
         case "decimal":
             return _decimals(column, encoding.scale)
@@ -196,13 +199,6 @@ def decimal_text(value: str | None, scale: int | None) -> str | None:
     if not raw or scale is None or abs(scale) > 1000 or len(raw) > 256:
         return f"{value[:100]!r} of scale {scale}"
     return f"{Decimal(int.from_bytes(raw, 'big', signed=True)).scaleb(-scale, ALL_DIGITS):f}"
-
-
-def _numbers_among(column: pa.Array, encoding: Encoding) -> pa.Array:
-    """A column in which some value is no number, as text: the others mean what they mean."""
-    whole = pc.match_substring_regex(column, WHOLE)
-    numbers = pc.cast(pc.if_else(whole, column, pa.scalar(None, pa.string())), pa.int64())
-    return pc.if_else(whole, pc.cast(decoded(numbers, encoding), pa.string()), column)
 
 
 def _variable(value: dict[str, Any] | str | None) -> str | None:

@@ -14,7 +14,8 @@ from msgspec import Raw
 
 from cumulus_ops.files.columns import EVENT, OP, Malformed, RawFile
 from cumulus_ops.sources.debezium.columns import ImageReader, nulls_at
-from cumulus_ops.sources.debezium.transactions import Change, Transaction, is_object
+from cumulus_ops.sources.debezium.messages import is_object
+from cumulus_ops.sources.debezium.transactions import Change, Transaction
 
 __all__ = ["PLACEHOLDER", "RowMaker"]
 
@@ -68,7 +69,17 @@ class RowMaker:
         lost = {m.event for m in self.malformed}
         if lost:
             self._leave_out(lost)
-        return self._checked()
+        while True:  # read again without those that turn out to be incomplete
+            table = self._read_columns()
+            before = len(self.malformed)
+            self._require_complete(table)
+            if len(self.malformed) == before:
+                break
+            self._leave_out({m.event for m in self.malformed})
+        ordered = tuple(sorted(self.malformed, key=lambda m: m.row))
+        return RawFile(
+            self._fill_placeholders(table), np.array([r.change.line for r in self.rows], dtype=np.int64), (), ordered
+        )
 
     def _add(self, event: int, change: Change) -> None:
         row, message = (change.schema, event, change), change.message
@@ -84,7 +95,9 @@ class RowMaker:
             case "d" if old:
                 self.rows.append(_Row("D", message.before, *row, whole=not self.upsert))
             case "d" if self.upsert and is_object(_payload(change.key)):
-                self.rows.append(_Row("D", self._by_key(change), *row, whole=False))
+                empty = dict.fromkeys(c.name for c in self.reader.relation.columns)  # the key alone is known
+                image = {**empty, **json.loads(bytes(_payload(change.key)))}
+                self.rows.append(_Row("D", Raw(json.dumps(image).encode()), *row, whole=False))
             case "u" | "d":
                 self._refuse_change(
                     event, change, "no-before", "no row before the change: " + FULL.format(table=change.table)
@@ -94,11 +107,6 @@ class RowMaker:
                 self._refuse_change(event, change, "truncate", f"{change.table}: {reason}")
             case _:
                 self._refuse_change(event, change, "malformed-line", f"op {message.op} without its row")
-
-    def _by_key(self, change: Change) -> Raw:
-        """A row of which the key alone is known."""
-        empty = dict.fromkeys(c.name for c in self.reader.relation.columns)
-        return Raw(json.dumps({**empty, **json.loads(bytes(_payload(change.key)))}).encode())
 
     def _refuse_change(self, event: int, change: Change, kind: str, reason: str) -> None:
         self._refuse(change.line, kind, reason, change.text, event)
@@ -120,19 +128,7 @@ class RowMaker:
 
     # columns
 
-    def _checked(self) -> RawFile:
-        """Reads the rows; again without those that turn out to be incomplete."""
-        while True:
-            table = self._columns()
-            before = len(self.malformed)
-            self._complete(table)
-            if len(self.malformed) == before:
-                break
-            self._leave_out({m.event for m in self.malformed})
-        ordered = tuple(sorted(self.malformed, key=lambda m: m.row))
-        return RawFile(self._filled(table), np.array([r.change.line for r in self.rows], dtype=np.int64), (), ordered)
-
-    def _columns(self) -> pa.Table:
+    def _read_columns(self) -> pa.Table:
         relation = self.reader.relation
         if not self.rows:
             columns = {c.name: pa.array([], pa.string()) for c in relation.columns}
@@ -147,7 +143,7 @@ class RowMaker:
         events = pa.array([r.event for r in self.rows], pa.int64())
         return table.append_column(OP, ops).append_column(EVENT, events)
 
-    def _complete(self, table: pa.Table) -> None:
+    def _require_complete(self, table: pa.Table) -> None:
         """Refuse the rows that are not all there."""
         for index in np.flatnonzero(self._partial(table)).tolist():
             change = self.rows[index].change
@@ -185,7 +181,7 @@ class RowMaker:
         value = json.loads(bytes(message.before)).get(name)
         return value if isinstance(value, str) and value != self.placeholder else None
 
-    def _filled(self, table: pa.Table) -> pa.Table:
+    def _fill_placeholders(self, table: pa.Table) -> pa.Table:
         """With the old values where they did not change."""
         for name in self._texts(table):
             where = np.flatnonzero(_is(table.column(name), self.placeholder))

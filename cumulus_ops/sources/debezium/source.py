@@ -17,10 +17,10 @@ from cumulus_ops.catalog.catalog import Catalog
 from cumulus_ops.files.columns import RawFile
 from cumulus_ops.project.errors import SetupProblem
 from cumulus_ops.project.settings import Project, SourceSettings
-from cumulus_ops.project.yaml_nodes import Section
 from cumulus_ops.sources.debezium.columns import ImageReader
+from cumulus_ops.sources.debezium.messages import BadLine, decode
 from cumulus_ops.sources.debezium.rows import PLACEHOLDER, RowMaker
-from cumulus_ops.sources.debezium.transactions import Assembler, BadLine, Position, Transaction, decode, name_code
+from cumulus_ops.sources.debezium.transactions import Assembler, Position, Transaction, name_code
 from cumulus_ops.sources.drops import natural
 from cumulus_ops.sources.source import tables_of
 from m3.program import Relation
@@ -232,7 +232,16 @@ class DebeziumStream:
         at = Position.parse(position)
         files = self._files(at)
         while (span := self._scan(at, files)) is not None:
-            yield self._delivery(span, position)
+            end = span.end
+            yield Delivery(
+                self.name,
+                f"{self.name}.{name_code(end.file)}.{end.offset}",
+                datetime.datetime.fromtimestamp(min(span.modified, time.time()), datetime.UTC),
+                partial(self._parts, span.begin, span.end),
+                position,
+                end.text(),
+                True,
+            )
             at, position = span.end, span.end.text()
 
     def close(self) -> None:
@@ -276,18 +285,6 @@ class DebeziumStream:
         return found
 
     # deliveries
-
-    def _delivery(self, span: _Span, begin: str | None) -> Delivery:
-        end = span.end
-        return Delivery(
-            self.name,
-            f"{self.name}.{name_code(end.file)}.{end.offset}",
-            datetime.datetime.fromtimestamp(min(span.modified, time.time()), datetime.UTC),
-            partial(self._parts, span.begin, span.end),
-            begin,
-            end.text(),
-            True,
-        )
 
     def _parts(self, begin: Position, end: Position) -> list[Part]:
         found = self._span(begin, end).relations()
@@ -444,21 +441,16 @@ def _settings(project: Project, settings: SourceSettings) -> DebeziumSettings:
     options = settings.options("path", "tables", "settle", "decimals", "timestamps", "placeholder")
     settle, decimals, timestamps, placeholder = map(options.get, ("settle", "decimals", "timestamps", "placeholder"))
     path = options.need("path", "the folder of the files with Debezium's messages: `path: FOLDER`").text()
+    first = project.relations[0].name
+    item = options.need("tables", f"name the tables: `tables: {{{first}: public.{first}}}`")
     return DebeziumSettings(
         settings.name,
         project.folder / path,
         project.relations,
-        _tables(project, options),
+        {table: relation for relation, (table, _) in tables_of(project, item).items()},
         frozenset(name for name, key in project.keys.items() if key.mode == "upsert"),
         settle.duration().total_seconds() if settle else 5.0,
         decimals.choice(("string", "base64")) if decimals else None,
         timestamps.choice(("ms", "us", "ns")) if timestamps else None,
         placeholder.text() if placeholder else PLACEHOLDER,
     )
-
-
-def _tables(project: Project, options: Section) -> dict[str, str]:
-    """A table's name -> its relation."""
-    first = project.relations[0].name
-    item = options.need("tables", f"name the tables: `tables: {{{first}: public.{first}}}`")
-    return {table: relation for relation, (table, _) in tables_of(project, item).items()}

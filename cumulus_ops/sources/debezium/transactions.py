@@ -19,30 +19,23 @@ import re
 from collections import Counter
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import asdict, dataclass, field, replace
-from typing import Any
 
 import msgspec
-from msgspec import UNSET, Raw, UnsetType
+from msgspec import Raw
 
-__all__ = [
-    "IGNORED",
-    "TOMBSTONE",
-    "Assembler",
-    "BadLine",
-    "Change",
-    "Counted",
-    "Mark",
-    "Message",
-    "Origin",
-    "Position",
-    "Rejected",
-    "Transaction",
-    "TransactionBlock",
-    "decode",
-    "is_object",
-    "name_code",
-    "table_names",
-]
+from cumulus_ops.sources.debezium.messages import (
+    BadLine,
+    Message,
+    Origin,
+    Place,
+    database_of,
+    decode,
+    place_of,
+    table_names,
+    transaction_key,
+)
+
+__all__ = ["Assembler", "Change", "Mark", "Position", "Rejected", "Transaction", "name_code"]
 
 
 # How far a stream has been read, and what of it has to be known to go on.
@@ -116,168 +109,9 @@ class Position:
         return replace(self, counts=dict(sorted((Counter(self.counts) + counts).items())))
 
 
-# One line of a stream, whatever it is wrapped in, as a message.
-#
-# =============================================  =====================================================
-# a line                                         is
-# =============================================  =====================================================
-# ``{"before": .., "after": .., "op": ..}``      an envelope: a change
-# ``{"status": "END", "id": ..}``                where a transaction begins or ends
-# ``{"schema": .., "payload": ..}``              either of them, with its schema
-# ``{"key": .., "value": ..}``                   either of them, with its key
-# ``null``, or a ``value`` or ``payload`` null   a tombstone, which follows a delete
-# ``{"ts_ms": ..}``, ``{.., "ddl": ..}``         a heartbeat, a change of a schema; neither concerns rows
-# =============================================  =====================================================
-#
-# Only what surrounds the rows is decoded here; rows stay the text that they are (:class:`msgspec.Raw`) until many can be read at once.
-
-
-#: What is counted, and otherwise ignored.
-TOMBSTONE, IGNORED = "tombstone", "ignored"
-
-
-class Origin(msgspec.Struct, gc=False, rename={"transaction_number": "txId"}):
-    """Where in which database a change was made: the envelope's ``source``."""
-
-    connector: str | None = None
-    name: str | None = None
-    db: str | None = None
-    schema: str | None = None
-    table: str | None = None
-    snapshot: Any = None
-    sequence: str | None = None
-    ts_ms: int | None = None
-    transaction_number: Any = None
-    lsn: Any = None
-    gtid: str | None = None
-    file: str | None = None
-    pos: int | None = None
-    row: int | None = None
-    commit_lsn: str | None = None
-    change_lsn: str | None = None
-    event_serial_no: int | None = None
-    server_id: int | None = None
-
-
-class TransactionBlock(msgspec.Struct, gc=False):
-    """Which transaction a change belongs to, and its place there. Numbers may be texts."""
-
-    id: str
-    total_order: int | str | None = None
-    data_collection_order: int | str | None = None
-
-
-class Counted(msgspec.Struct, gc=False):
-    """How many changes of a table a transaction has."""
-
-    data_collection: str
-    event_count: int | str
-
-
-class Message(msgspec.Struct, gc=False):
-    """An envelope, or the begin or end of a transaction (with ``status``)."""
-
-    op: str | None = None
-    before: Raw = Raw()
-    after: Raw = Raw()
-    source: Origin | None = None
-    transaction: TransactionBlock | None = None
-    status: str | None = None
-    id: Any = None
-    event_count: Any = None
-    data_collections: list[Counted] | None = None
-
-
-class _Value(Message, gc=False):
-    """A message, or one wrapped with its schema."""
-
-    schema: Raw = Raw()
-    payload: Message | UnsetType | None = UNSET
-
-
-class _Line(_Value, gc=False):
-    """A value by itself, or with its key."""
-
-    key: Raw = Raw()
-    value: _Value | UnsetType | None = UNSET
-
-
-class BadLine(ValueError):
-    """A line that is no message; says why."""
-
-
-_DECODER = msgspec.json.Decoder(_Line)
-#: What messages that do not concern rows are known by.
-HEARTBEAT = {"ts_ms", "ts_us", "ts_ns"}
-SCHEMA_CHANGE = {"ddl", "tableChanges"}
-UNWRAPPED = {"__op", "__deleted", "__table", "__lsn"}
-
-
-def decode(line: bytes) -> tuple[Message | str, Raw, Raw]:
-    """A line as ``(message, schema, key)``: the message, or :data:`TOMBSTONE` or :data:`IGNORED`; the texts of its schema and key.
-
-    >>> message, schema, key = decode(b'{"key":{"id":1},"value":{"op":"d","before":{"id":1},"after":null}}')
-    >>> message.op, bytes(message.before), bytes(message.after), bytes(schema), bytes(key)
-    ('d', b'{"id":1}', b'null', b'', b'{"id":1}')
-    >>> decode(b"null")[0]
-    'tombstone'
-
-    Raises:
-        BadLine: it is none of these.
-    """
-    try:
-        if not line.isascii():
-            line.decode()  # what is not decoded further is not looked at otherwise
-        found = _DECODER.decode(line)
-    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as problem:
-        if line.strip() == b"null":
-            return TOMBSTONE, Raw(), Raw()
-        raise BadLine(_why(line, problem)) from None
-    value: _Value | None = found
-    if found.value is not UNSET:
-        value = found.value
-    if value is None:
-        return TOMBSTONE, Raw(), found.key
-    message = value if value.payload is UNSET else value.payload
-    if message is None:
-        return TOMBSTONE, Raw(), found.key
-    if message.op is None and message.status is None:
-        return _without_rows(line), Raw(), Raw()
-    return message, value.schema, found.key
-
-
-def is_object(text: Raw) -> bool:
-    """Whether a JSON text is an object; a row that is not there is empty, or ``null``. Nothing else may come before Arrow's parser, which
-    does not survive a ``null`` in the place of a row."""
-    return bytes(text)[:1] == b"{"
-
-
-def _why(line: bytes, problem: Exception) -> str:
-    if isinstance(problem, msgspec.ValidationError):
-        return f"not a Debezium message: {problem}"
-    if isinstance(problem, RecursionError):
-        return "nested too deeply"
-    return "not UTF-8" if isinstance(problem, UnicodeDecodeError) else "not JSON"
-
-
-def _without_rows(line: bytes) -> str:
-    """:data:`IGNORED`, if it is a message of a kind that has no rows."""
-    found = json.loads(line)
-    for name in ("value", "payload"):
-        if isinstance(found, dict) and isinstance(found.get(name), dict):
-            found = found[name]
-    names = set(found)
-    if names <= HEARTBEAT or names & SCHEMA_CHANGE:
-        return IGNORED
-    if names & UNWRAPPED or not names & {"before", "after", "source"}:
-        raise BadLine("a row without its envelope: take the ExtractNewRecordState transform out of the connector")
-    raise BadLine("an envelope without op")
-
-
 #: PostgreSQL's transactions are called ``number:place``, and the place is that of the single message.
 NUMBER_AND_PLACE = re.compile(r"(\d+):(\d+)")
 DATA = ("c", "u", "d", "r", "t")
-Place = tuple[int | str, ...]
 
 
 class Change(msgspec.Struct, gc=False):
@@ -373,15 +207,20 @@ class Assembler:
             if isinstance(message, str):
                 self._count(message)
             elif message.op in DATA:
-                self._change(number, text, message, schema, key)
+                self._take_change(number, text, message, schema, key)
             elif message.status is not None:
-                self._boundary(number, text, message)
+                self._take_boundary(number, text, message)
             elif message.op == "m":
                 self._count("logical message")
             else:
                 raise BadLine(f"unknown op {message.op!r}")
         except BadLine as problem:
-            self._bad(number, text, str(problem))
+            rejected = Rejected(None, number, "malformed-line", str(problem), text)
+            if self.open is None:
+                self.done.append(Transaction(None, rejected=[rejected]))
+                return
+            self.open.rejected.append(rejected)
+            self.open.reject("malformed-line", f"a line of transaction {self.open.key} cannot be read: {problem}")
 
     def end(self) -> None:
         """What is open has ended, if it is known that nothing more of it comes."""
@@ -390,16 +229,16 @@ class Assembler:
 
     # messages
 
-    def _change(self, number: int, text: bytes, message: Message, schema: Raw, key: Raw) -> None:
+    def _take_change(self, number: int, text: bytes, message: Message, schema: Raw, key: Raw) -> None:
         source = message.source
         if source is None or source.table is None:
             raise BadLine("an envelope without its source")
-        table, relation = self._table(source)
-        transaction = self._transaction(_transaction_key(message, source), message)
+        table, relation = self._name_table(source)
+        transaction = self._find_transaction(transaction_key(message, source), message)
         if relation is None:
             self._count(f"table {table}")
         else:
-            place = None if message.op == "r" else _place(source)
+            place = None if message.op == "r" else place_of(source)
             change = Change(relation, table, number, message, key, schema, text, place)
             if place is not None:
                 self._take_place(transaction, place, change)
@@ -407,7 +246,7 @@ class Assembler:
         if transaction.key is None:
             self._finish(transaction)
 
-    def _transaction(self, key: str | None, message: Message) -> Transaction:
+    def _find_transaction(self, key: str | None, message: Message) -> Transaction:
         """The one that a change belongs to, which may begin with it."""
         if self.open is not None:
             if key == self.open.key:
@@ -447,8 +286,10 @@ class Assembler:
         images = [(m.op, bytes(m.before), bytes(m.after)) for m in (old.message, new.message)]
         return old.relation in self._keyed and images[0] == images[1]
 
-    def _boundary(self, number: int, text: bytes, message: Message) -> None:
-        key = _shortened(str(message.id))
+    def _take_boundary(self, number: int, text: bytes, message: Message) -> None:
+        id_ = str(message.id)
+        match = NUMBER_AND_PLACE.fullmatch(id_)
+        key = match[1] if match else id_
         if message.status == "BEGIN":
             if self.open is not None and self.open.key != key:
                 self._close()
@@ -461,8 +302,8 @@ class Assembler:
             raise BadLine(f"unknown status {message.status!r}")
         if self.open is not None and self.open.key != key:
             self._close()
-        counts, is_behind = self._wanted_counts(message), self._is_behind(str(message.id))
-        self.ended = self.ended if is_behind else str(message.id)
+        counts, is_behind = self._read_counts(message), self._is_behind(id_)
+        self.ended = self.ended if is_behind else id_
         if self.open is None:
             if counts and key != self.late and not is_behind:
                 missing = ", ".join(f"{n} of {table}" for table, n in counts.items())
@@ -473,7 +314,7 @@ class Assembler:
             return
         found, self.open = self.open, None
         if found.problem is None:
-            _compare(found, counts)
+            _check_counts(found, counts)
         self._finish(found)
 
     def _is_behind(self, id_: str) -> bool:
@@ -483,14 +324,6 @@ class Assembler:
         if NUMBER_AND_PLACE.fullmatch(id_):
             server = last_server  # there, it is the number of the transaction
         return server == last_server and number.isdigit() and last.isdigit() and int(number) <= int(last)
-
-    def _bad(self, number: int, text: bytes, reason: str) -> None:
-        rejected = Rejected(None, number, "malformed-line", reason, text)
-        if self.open is None:
-            self.done.append(Transaction(None, rejected=[rejected]))
-            return
-        self.open.rejected.append(rejected)
-        self.open.reject("malformed-line", f"a line of transaction {self.open.key} cannot be read: {reason}")
 
     # begins and ends of transactions
 
@@ -518,7 +351,8 @@ class Assembler:
             )
         else:
             self.late = None if found.key is not None else self.late
-        mark = self._mark_of(found)
+        database = database_of(found.source) if found.source else ""
+        mark = self.mark if self.mark is not None and self.mark.database == database else Mark(database, (), 0)
         if self._is_repeat(found, mark):
             self._count("repeat", len(found.changes))
             found.changes, found.problem = [], None  # a line of it that cannot be read is told nevertheless
@@ -529,11 +363,6 @@ class Assembler:
         found.settle()
         if found.changes or found.rejected:
             self.done.append(found)
-
-    def _mark_of(self, found: Transaction) -> Mark:
-        """The last place in the same database."""
-        database = _database(found.source) if found.source else ""
-        return self.mark if self.mark is not None and self.mark.database == database else Mark(database, (), 0)
 
     def _is_repeat(self, found: Transaction, mark: Mark) -> bool:
         """Whether it comes again; if it only stands before what was read, but is younger, it is rejected."""
@@ -550,7 +379,7 @@ class Assembler:
 
     # names
 
-    def _table(self, source: Origin) -> tuple[str, str | None]:
+    def _name_table(self, source: Origin) -> tuple[str, str | None]:
         """A table's name for people, and its relation."""
         known = (source.name, source.db, source.schema, source.table)
         found = self._tables.get(known)
@@ -559,7 +388,7 @@ class Assembler:
             found = self._tables[known] = (names[-1], self._relation_of(names))
         return found
 
-    def _wanted_counts(self, message: Message) -> Mapping[str, int]:
+    def _read_counts(self, message: Message) -> Mapping[str, int]:
         """How many changes an END announces, of the tables that are asked for."""
         found = {}
         for counted in message.data_collections or ():
@@ -570,67 +399,7 @@ class Assembler:
         return found
 
 
-def table_names(source: Origin) -> tuple[str, ...]:
-    """What a table may be called in a project, the shortest last: schema and table, or database and table where there are no schemas.
-
-    >>> table_names(Origin(name="shop", db="store", schema="public", table="orders"))
-    ('shop.public.orders', 'store.public.orders', 'public.orders')
-    >>> table_names(Origin(name="shop", db="store", table="orders"))
-    ('shop.store.orders', 'store.orders')
-    """
-    if source.schema:
-        short = f"{source.schema}.{source.table}"
-        return f"{source.name}.{short}", f"{source.db}.{short}", short
-    short = f"{source.db}.{source.table}"
-    return f"{source.name}.{short}", short
-
-
-def _shortened(id_: str) -> str:
-    match = NUMBER_AND_PLACE.fullmatch(id_)
-    return match[1] if match else id_
-
-
-def _transaction_key(message: Message, source: Origin) -> str | None:
-    if message.transaction is not None:
-        id_ = message.transaction.id
-        return id_.partition(":")[0] if source.connector == "postgresql" else id_
-    if message.op == "r":
-        return None
-    if source.gtid:
-        return source.gtid
-    if source.transaction_number is not None:
-        return str(source.transaction_number)
-    if source.commit_lsn:
-        return source.commit_lsn
-    if source.file and source.pos is not None:
-        return f"{source.file}:{source.pos}"
-    return None
-
-
-def _place(source: Origin) -> Place | None:
-    """A place in the database's log, if places ascend from one transaction to the next and within each."""
-    if source.connector == "postgresql":
-        if source.sequence and source.sequence.startswith('["'):
-            committed, _, here = source.sequence[2:-2].partition('","')
-            try:
-                return int(committed), int(here)
-            except ValueError:
-                return None
-        return None
-    if source.file and source.pos is not None:
-        number = source.file.rpartition(".")[2]
-        return (int(number), source.pos, source.row or 0) if number.isdigit() else None
-    if source.commit_lsn and source.change_lsn:
-        return source.commit_lsn, source.change_lsn, source.event_serial_no or 0
-    return None
-
-
-def _database(source: Origin) -> str:
-    parts = (source.connector, source.name, source.server_id)
-    return "/".join(str(p) for p in parts if p)
-
-
-def _compare(found: Transaction, counts: Mapping[str, int]) -> None:
+def _check_counts(found: Transaction, counts: Mapping[str, int]) -> None:
     """Reject it if it has not as many changes of each table as its END says."""
     here = Counter(change.table for change in found.changes if change.message.op != "r")
     for table in sorted({*counts, *here}):

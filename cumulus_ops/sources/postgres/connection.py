@@ -174,7 +174,7 @@ def _patiently(settings: PostgresSettings, attempt: Callable[[], Result]) -> Res
         try:
             return attempt()
         except psycopg2.OperationalError as problem:
-            if _is_hopeless(problem) or time.monotonic() > deadline:
+            if any(word in str(problem) for word in HOPELESS) or time.monotonic() > deadline:
                 raise stopped(settings, _words(settings, problem), "source-unreachable", UNREACHABLE) from None
             time.sleep(PAUSE_S)
         except psycopg2.Error as problem:
@@ -185,10 +185,6 @@ UNREACHABLE = (
     "check that the server runs, and the source's url; nothing is lost meanwhile, reading goes on where it was"
 )
 HOPELESS = ("password", "does not exist", "pg_hba.conf", "no password supplied", "could not translate host", "invalid")
-
-
-def _is_hopeless(problem: psycopg2.Error) -> bool:
-    return any(word in str(problem) for word in HOPELESS)
 
 
 @contextmanager

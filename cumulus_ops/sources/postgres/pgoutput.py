@@ -246,32 +246,27 @@ class Decoder:
         starts = np.cumsum(lengths) - lengths
         data = np.frombuffer(b"".join([*messages, PADDING]), np.uint8)
         kind = data[starts]
-        event = self._events(data, starts, kind)
+        # Each message's transaction; the first ones may be of one that began in an earlier portion.
+        begins = np.flatnonzero(kind == BEGIN_)
+        commits = np.concatenate([[self._commit], big_endian(data, starts[begins] + 1, 8)])
+        self._commit = int(commits[-1])
+        event = np.asarray(commits[np.searchsorted(begins, np.arange(len(kind)), side="right")])
         inside = (event >= self._begin) & (event < self._end)
         described = np.flatnonzero(kind == RELATION)
         for at, until in zip([-1, *described], [*described, len(starts)], strict=True):
             if at >= 0:
-                self._describe(messages[at])
+                # Relation: number, schema, table, replica identity; and for each column flags, name, type and its modifier.
+                message = messages[at]
+                number, names = struct.unpack_from(">I", message, 1)[0], message[5:]
+                schema, table, rest = names.split(b"\0", 2)
+                name = schema.decode() or "pg_catalog", table.decode()
+                settings = self._tables.get(name)
+                self._known[number] = None if settings is None else self._columns(settings, rest[1:])
+                if name in self._leaves:
+                    incomplete = self._incomplete.setdefault(self._leaves[name], set())
+                    (incomplete.discard if rest[:1] == b"f" else incomplete.add)(schema + b"." + table)
             part = slice(at + 1, until)
             yield from self._changes(data, starts[part], np.where(inside[part], kind[part], 0), event[part])
-
-    def _events(self, data: np.ndarray, starts: np.ndarray, kind: np.ndarray) -> np.ndarray:
-        """Each message's transaction; the first ones may be of one that began in an earlier portion."""
-        begins = np.flatnonzero(kind == BEGIN_)
-        commits = np.concatenate([[self._commit], big_endian(data, starts[begins] + 1, 8)])
-        self._commit = int(commits[-1])
-        return np.asarray(commits[np.searchsorted(begins, np.arange(len(kind)), side="right")])
-
-    def _describe(self, message: bytes) -> None:
-        """Relation: number, schema, table, replica identity, and for each column flags, name, type and its modifier."""
-        number, names = struct.unpack_from(">I", message, 1)[0], message[5:]
-        schema, table, rest = names.split(b"\0", 2)
-        name = schema.decode() or "pg_catalog", table.decode()
-        settings = self._tables.get(name)
-        self._known[number] = None if settings is None else self._columns(settings, rest[1:])
-        if name in self._leaves:
-            incomplete = self._incomplete.setdefault(self._leaves[name], set())
-            (incomplete.discard if rest[:1] == b"f" else incomplete.add)(schema + b"." + table)
 
     def _columns(self, settings: TableSettings, rest: bytes) -> _Described | SetupProblem:
         (count,), rest = struct.unpack_from(">H", rest), rest[2:]
@@ -290,7 +285,10 @@ class Decoder:
     def _changes(
         self, data: np.ndarray, starts: np.ndarray, kind: np.ndarray, event: np.ndarray
     ) -> Iterator[tuple[TableSettings, pa.Table]]:
-        truncated = _truncates(data, starts, kind)
+        truncated: set[int] = set()
+        for at in (starts[kind == TRUNCATE_] + 1).tolist():  # how many relations, options (int8), and their numbers
+            count = int(big_endian(data, np.array([at]), 4)[0])
+            truncated.update(big_endian(data, at + 5 + 4 * np.arange(count), 4).tolist())
         changing = np.flatnonzero((kind == INSERT_) | (kind == UPDATE_) | (kind == DELETE_))
         number = big_endian(data, starts[changing] + 1, 4)
         for relation in {*np.unique(number).tolist(), *truncated}:
@@ -301,30 +299,17 @@ class Decoder:
                 continue
             mine = changing[number == relation]
             if relation in truncated and not self._skips_truncates:
-                raise _truncated(table.settings)
+                raise SetupProblem(
+                    f"{table.settings.place} was truncated: its rows are gone, and none of them is named",
+                    kind="truncated",
+                    place=table.settings.place,
+                    hint="begin again (docs/sources-postgres.md), or write `truncates: skip` to go on with these rows as they are; "
+                    "DELETE names the rows",
+                )
             if len(mine) == 0:
                 continue
             blocks = _blocks(table, data, starts, kind, mine, bool(self._incomplete.get(table.settings)))
             yield table.settings, _table(table, data, event, blocks)
-
-
-def _truncated(settings: TableSettings) -> SetupProblem:
-    return SetupProblem(
-        f"{settings.place} was truncated: its rows are gone, and none of them is named",
-        kind="truncated",
-        place=settings.place,
-        hint="begin again (docs/sources-postgres.md), or write `truncates: skip` to go on with these rows as they are; "
-        "DELETE names the rows",
-    )
-
-
-def _truncates(data: np.ndarray, starts: np.ndarray, kind: np.ndarray) -> set[int]:
-    """The relations that are truncated. Truncate: how many relations, options (int8), and their numbers."""
-    found: set[int] = set()
-    for at in (starts[kind == TRUNCATE_] + 1).tolist():
-        count = int(big_endian(data, np.array([at]), 4)[0])
-        found.update(big_endian(data, at + 5 + 4 * np.arange(count), 4).tolist())
-    return found
 
 
 def _blocks(

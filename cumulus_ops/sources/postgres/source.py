@@ -72,7 +72,17 @@ class PostgresSource:
         with self._unless_moved(position):
             ranges = self._ranges(here)
         for begin, end in ranges:
-            yield self._delivery(here, position, begin, end)
+            is_reached = partial(self._is_at, position)
+            changes = Changes(self._settings, replace(here, lsn=begin), begin, end, self._rows, is_reached)
+            yield Delivery(
+                self.name,
+                f"{self.name}-{begin:016X}",  # its begin: where it ends another poll may decide otherwise
+                _now(),
+                partial(self._parts, changes, position),
+                position,
+                replace(here, lsn=end).text(),
+                transactional=True,
+            )
             position = replace(here, lsn=end).text()
 
     def close(self) -> None:
@@ -85,20 +95,6 @@ class PostgresSource:
             here, _ = whole_log(session, self._settings, slot)
         copy = InitialCopy(self._settings, slot, self._rows, lambda: self._has_moved(None))
         return Delivery(self.name, f"{self.name}-initial", _now(), copy.parts, None, here.text(), transactional=True)
-
-    def _delivery(self, here: Position, before: str, begin: int, end: int) -> Delivery:
-        """Its name is its begin: where it ends another poll may decide otherwise."""
-        is_reached = partial(self._is_at, before)
-        changes = Changes(self._settings, replace(here, lsn=begin), begin, end, self._rows, is_reached)
-        return Delivery(
-            self.name,
-            f"{self.name}-{begin:016X}",
-            _now(),
-            partial(self._parts, changes, before),
-            before,
-            replace(here, lsn=end).text(),
-            transactional=True,
-        )
 
     def _parts(self, changes: Changes, before: str) -> tuple[Part, ...]:
         with self._unless_moved(before):
@@ -180,10 +176,12 @@ def postgres_settings(project: Project, settings: SourceSettings) -> PostgresSet
     if not url.text().startswith(("postgresql://", "postgres://", "postgresql+psycopg2://")):
         raise url.problem("is no URL of a PostgreSQL database", kind="bad-url", hint=URL_HINT)
     publication, truncates = options.get("publication"), options.get("truncates")
+    places = tables_of(project, options.need("tables", TABLES_HINT), lists=True)
+    tables = tuple(_table(project, name, text, place) for name, (text, place) in places.items())
     return PostgresSettings(
         name=settings.name,
         url=url.text(),
-        tables=_renamed(_tables(project, options.need("tables", TABLES_HINT)), options.get("renamed")),
+        tables=_rename_columns(tables, options.get("renamed")),
         publication=publication.text() if publication else f"cumulus_{settings.name}"[:NAME_LENGTH],
         folder=project.state / "sources",
         skips_truncates=truncates is not None and truncates.choice(("stop", "skip")) == "skip",
@@ -191,12 +189,7 @@ def postgres_settings(project: Project, settings: SourceSettings) -> PostgresSet
     )
 
 
-def _tables(project: Project, item: Item) -> tuple[TableSettings, ...]:
-    places = tables_of(project, item, lists=True)
-    return tuple(_table(project, name, text, place) for name, (text, place) in places.items())
-
-
-def _renamed(tables: tuple[TableSettings, ...], item: Item | None) -> tuple[TableSettings, ...]:
+def _rename_columns(tables: tuple[TableSettings, ...], item: Item | None) -> tuple[TableSettings, ...]:
     """The tables with the other names of their columns."""
     if item is None:
         return tables

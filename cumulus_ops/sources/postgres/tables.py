@@ -221,7 +221,11 @@ def _check_identities(settings: PostgresSettings, wanted: TableSettings, found: 
     if wanted.mode != "upsert":
         wrong = [name for name, *_ in lacking]
         message = f"does not send old rows as a whole, which relation {relation.name} (mode {wanted.mode}) needs"
-    elif wrong := [name for name, _, columns, _ in lacking if not key or not _has_key(wanted, columns)]:
+    elif wrong := [
+        name
+        for name, _, columns, _ in lacking
+        if not key or any(wanted.name_of(column, columns) is None for column in relation.key)
+    ]:
         message = f"does not send the key ({', '.join(relation.key)}) of old rows"
     else:
         wrong = [name for name, _, _, is_large in lacking if is_large]
@@ -230,10 +234,6 @@ def _check_identities(settings: PostgresSettings, wanted: TableSettings, found: 
         hint = " ".join(f"ALTER TABLE {name} REPLICA IDENTITY FULL;" for name in wrong)
         other = "" if wanted.mode == "upsert" else " Or declare the relation `mode: upsert` with the table's key"
         raise stopped(settings, f"{wrong[0]} {message}", "replica-identity", hint + other)
-
-
-def _has_key(wanted: TableSettings, columns: Sequence[str]) -> bool:
-    return all(wanted.name_of(column, columns) is not None for column in wanted.relation.key)
 
 
 def leaves(session: Connection, settings: PostgresSettings) -> dict[tuple[str, str], TableSettings]:

@@ -95,7 +95,7 @@ def many_blocks(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 def forget() -> None:
     """What this process has read before."""
-    for cache in (repeats._known_offsets, key_runs._opened, packs._map_file):
+    for cache in (repeats._known_offsets, key_runs._open_cached, packs._map_file):
         cache.cache_clear()
 
 
@@ -124,8 +124,8 @@ def log_reads(rt: Runtime, file: LogFile) -> dict[str, Read]:
         "apply": lambda: read_events(rt.plan, root, [batch], file.relation),
         "a slice": lambda: read_events(rt.plan, root, [batch], file.relation, (1, 3)),
         "repeats": again,
-        "retry": lambda: rejected._rows(rt.project, file),
-        "restamp": lambda: read_log(root, rejected._moved(rt.project, file, 4096, "1.1-")),
+        "retry": lambda: rejected._read_log_rows(rt.project, file),
+        "restamp": lambda: read_log(root, rejected._copy_later(rt.project, file, 4096, "1.1-")),
         "seals": lambda: read_log(root, file, ["shop"]),
         "index": index,
     }
