@@ -38,7 +38,7 @@ from cumulus_ops.append.seals import SealStage
 from cumulus_ops.catalog.catalog import Catalog
 from cumulus_ops.catalog.records import Advance, NewFileAside, Taken
 from cumulus_ops.files.columns import OFFSET, RawFile
-from cumulus_ops.files.pieces import changes, event_cuts, piece_rows
+from cumulus_ops.files.landed import changes, event_cuts, piece_rows
 from cumulus_ops.keys.stage import KeyStage, tidy_keys
 from cumulus_ops.project.errors import InputProblem, SetupProblem
 from cumulus_ops.project.processes import reach

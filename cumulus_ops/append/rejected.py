@@ -18,8 +18,8 @@ from cumulus_ops.append.batches import DropBatches
 from cumulus_ops.catalog.catalog import Catalog
 from cumulus_ops.catalog.records import Batch, LogFile, NewBatch, Step
 from cumulus_ops.files.columns import EVENT, OFFSET, OP, REJECTED_SCHEMA, SIGN, UPDATE, VERSION, Malformed, RawFile
+from cumulus_ops.files.landed import changes, event_cuts
 from cumulus_ops.files.log_files import NewFile, OpenLog, StoredFile, read_log
-from cumulus_ops.files.pieces import changes, event_cuts
 from cumulus_ops.keys.stage import KeyStage, move, take_out
 from cumulus_ops.project.errors import IntegrityProblem
 from cumulus_ops.project.settings import LandingSettings, Project

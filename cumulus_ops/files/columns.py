@@ -93,10 +93,6 @@ def m3_type(type_: pa.DataType, *, nullable: bool = False) -> Type:
     raise InputProblem(f"no column type for Arrow's {type_}", kind="unsupported-type", hint="cast it at the source")
 
 
-def _is_text(type_: pa.DataType) -> bool:
-    return bool(pa.types.is_string(type_) or pa.types.is_large_string(type_) or pa.types.is_string_view(type_))
-
-
 def _is_int(type_: pa.DataType) -> bool:
     return bool(pa.types.is_integer(type_) and type_ != pa.uint64())
 
@@ -104,7 +100,9 @@ def _is_int(type_: pa.DataType) -> bool:
 _KINDS = (
     (_is_int, INT),
     (pa.types.is_floating, DOUBLE),
-    (_is_text, STRING),
+    (pa.types.is_string, STRING),
+    (pa.types.is_large_string, STRING),
+    (pa.types.is_string_view, STRING),
     (pa.types.is_date, DATE),
     (pa.types.is_timestamp, TIMESTAMP),
     (pa.types.is_boolean, BOOL),

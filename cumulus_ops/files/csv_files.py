@@ -19,6 +19,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.csv as pacsv
 
+from cumulus_ops.files.casting import is_utf8
 from cumulus_ops.files.columns import Malformed, RawFile, found_columns, ignored_columns
 from cumulus_ops.files.csv_records import (
     LF,
@@ -29,9 +30,7 @@ from cumulus_ops.files.csv_records import (
     has_long_line,
     split_records,
 )
-from cumulus_ops.files.landed import BLOCK_BYTES, Landed, behind_line, open_landed
-from cumulus_ops.files.pieces import Block, in_pieces
-from cumulus_ops.files.texts import is_utf8
+from cumulus_ops.files.landed import BLOCK_BYTES, Block, Landed, behind_line, in_pieces, open_landed
 from cumulus_ops.project.errors import InputProblem
 from cumulus_ops.project.settings import LandingSettings
 
@@ -137,7 +136,13 @@ def _find_delimiter(path: Path, line: str, wanted: Sequence[str], given: str | N
     found = {d: len(found_columns(path, header, wanted)) for d, header in headers.items()}
     best = max(found, key=lambda d: found[d])
     if not found[best]:
-        raise _no_names(path, line, wanted, given)
+        shown = ", ".join(wanted[:SHOWN_COLUMNS]) + (", .." if wanted[SHOWN_COLUMNS:] else "")
+        hint = "write the columns' names into the first line" + (
+            f", with {given!r} between them" if given is not None else ""
+        )
+        if line.lstrip().startswith(("{", "[")):
+            hint = "if it is JSON, name it .json; else write the columns' names into the first line"
+        raise _bad_header(path, f"has a first line that names none of the columns {shown}", hint, "no-header")
     if any(n == found[best] and headers[d] != headers[best] for d, n in found.items()):
         hint = "write `delimiter:` for the landing folder, or for the relation's `file`"
         raise _bad_header(path, "has a header with several delimiters", hint, "delimiter")
@@ -149,17 +154,6 @@ def _find_delimiter(path: Path, line: str, wanted: Sequence[str], given: str | N
             path, "has a quote in its header line that is not closed there", hint, "unclosed-quote"
         ) from None
     return best, headers[best]
-
-
-def _no_names(path: Path, line: str, wanted: Sequence[str], given: str | None) -> InputProblem:
-    names = ", ".join(wanted[:SHOWN_COLUMNS]) + (", .." if wanted[SHOWN_COLUMNS:] else "")
-    message = f"has a first line that names none of the columns {names}"
-    hint = "write the columns' names into the first line"
-    if given is not None:
-        hint += f", with {given!r} between them"
-    if line.lstrip().startswith(("{", "[")):
-        hint = "if it is JSON, name it .json; else write the columns' names into the first line"
-    return _bad_header(path, message, hint, "no-header")
 
 
 def check_empty(path: Path, form: CsvForm) -> None:
@@ -185,7 +179,11 @@ def read_csv(path: Path, wanted: Sequence[str], settings: LandingSettings, memor
         form = read_form(path, file.read(HEADER_BYTES), wanted, settings)
     schema = pa.schema([(name, pa.string()) for name in form.wanted])
     begun = False
-    for piece in in_pieces(path, partial(_read_blocks, path, form, memory), partial(_together, schema), memory):
+
+    def join(blocks: Sequence[Block]) -> pa.Table:
+        return pa.concat_tables([schema.empty_table(), *(b.columns for b in blocks)])
+
+    for piece in in_pieces(path, partial(_read_blocks, path, form, memory), join, memory):
         if not begun and not len(piece.row):
             check_empty(path, form)
         begun = True
@@ -258,12 +256,16 @@ class _Reader:
         table = self.table(data, skip)
         if table is None or len(table) + len(invalid) != expected:
             return None
-        malformed = tuple(Malformed((line.number or 1) - 1, self.fault(line), _cut_line(line.text)) for line in invalid)
+        malformed = tuple(
+            Malformed(
+                (line.number or 1) - 1,
+                f"{line.actual_columns} fields where the header has {line.expected_columns}",
+                _cut_line(line.text),
+            )
+            for line in invalid
+        )
         row = np.arange(expected)
         return Block(table, np.delete(row, [m.row for m in malformed]) if malformed else row, malformed, data.size)
-
-    def fault(self, line: pacsv.InvalidRow) -> str:
-        return f"{line.actual_columns} fields where the header has {line.expected_columns}"
 
     def table(self, data: pa.Buffer, skip: object) -> pa.Table | None:
         try:
@@ -323,7 +325,3 @@ def _cut_line(text: str) -> str:
     """The text of a line, without its end; a very long one is cut."""
     text = text.rstrip("\r\n")
     return text if len(text) <= KEPT_CHARACTERS else f"{text[:KEPT_CHARACTERS]}.. ({len(text):,} characters)"
-
-
-def _together(schema: pa.Schema, blocks: Sequence[Block]) -> pa.Table:
-    return pa.concat_tables([schema.empty_table(), *(b.columns for b in blocks)])

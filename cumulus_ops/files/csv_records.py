@@ -15,7 +15,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from cumulus_ops.files.texts import is_utf8
+from cumulus_ops.files.casting import is_utf8
 
 __all__ = ["LF", "LONGEST_RECORD", "Record", "certain_records", "ends_in_quotes", "has_long_line", "split_records"]
 
@@ -51,7 +51,7 @@ def certain_records(data: bytes, delimiter: str, width: int) -> tuple[int, int]:
         return 0, 0
     begins = np.concatenate([[0], ends[:-1]])
     sizes = ends - begins
-    if sizes.max() > LONGEST_RECORD or _swallowed(data[: ends[-1]], ends, delimiter, width):
+    if sizes.max() > LONGEST_RECORD or _may_swallow(data[: ends[-1]], ends, delimiter, width):
         return 0, 0
     return int(np.count_nonzero(~_blank(data, begins, sizes))), int(ends[-1])
 
@@ -62,7 +62,7 @@ def _blank(data: bytes, begins: np.ndarray, sizes: np.ndarray) -> np.ndarray:
     return np.asarray((sizes == 1) | ((sizes == 2) & (a[begins] == CR)))
 
 
-def _swallowed(data: bytes, ends: np.ndarray, delimiter: str, width: int) -> bool:
+def _may_swallow(data: bytes, ends: np.ndarray, delimiter: str, width: int) -> bool:
     """Whether there is a record of several lines of which each could be a row."""
     a = np.frombuffer(data, dtype=np.uint8)
     line_ends = np.flatnonzero(a == LF) + 1
@@ -99,8 +99,8 @@ def split_records(data: bytes, delimiter: str, width: int, final: bool) -> tuple
         if len(rest) <= LONGEST_RECORD:
             if final and rest:
                 records, rest = [*records, rest], b""
-            return [part for r in records if r.strip(b"\r\n") for part in _parts(r, delimiter, width)], rest
-    return _carefully(data, delimiter, width, final)
+            return [part for r in records if r.strip(b"\r\n") for part in _judge_record(r, delimiter, width)], rest
+    return _split_carefully(data, delimiter, width, final)
 
 
 def has_long_line(data: bytes) -> bool:
@@ -138,13 +138,13 @@ def _strict_ends(data: bytes, delimiter: str) -> np.ndarray | None:
     return np.asarray(line_ends[outside] + 1)
 
 
-def _carefully(data: bytes, delimiter: str, width: int, final: bool) -> tuple[list[Record], bytes]:
+def _split_carefully(data: bytes, delimiter: str, width: int, final: bool) -> tuple[list[Record], bytes]:
     """One record after the other, beginning anew behind each line that is broken."""
-    lines = data.splitlines(keepends=True) if b"\r" not in data else _lines(data)
+    lines = data.splitlines(keepends=True) if b"\r" not in data else _split_lines(data)
     records: list[Record] = []
     at = 0
     while at < len(lines):
-        for size in _sizes(lines, at, delimiter):
+        for size in _measure_records(lines, at, delimiter):
             if size == 0:  # it never ends, or is broken: at
                 rest = b"".join(lines[at:])
                 if not final and _may_go_on(lines, at, delimiter) and len(rest) <= LONGEST_RECORD:
@@ -156,19 +156,19 @@ def _carefully(data: bytes, delimiter: str, width: int, final: bool) -> tuple[li
                 return records, b"".join(lines[at:])
             record = b"".join(lines[at : at + size])
             if record.strip(b"\r\n"):
-                records += _parts(record, delimiter, width)
+                records += _judge_record(record, delimiter, width)
             at += size
     return records, b""
 
 
-def _lines(data: bytes) -> list[bytes]:
+def _split_lines(data: bytes) -> list[bytes]:
     """Lines end with LF alone."""
     found = [line + b"\n" for line in data.split(b"\n")]
     found[-1] = found[-1][:-1]
     return found if found[-1] else found[:-1]
 
 
-def _sizes(lines: list[bytes], at: int, delimiter: str) -> Iterator[int]:
+def _measure_records(lines: list[bytes], at: int, delimiter: str) -> Iterator[int]:
     """How many lines each of the next records has; 0, and no more, for one that is broken."""
     text = (line.decode("latin-1") for line in lines[at:])
     rows = csv.reader(text, delimiter=delimiter, strict=True)
@@ -191,18 +191,13 @@ def _may_go_on(lines: list[bytes], at: int, delimiter: str) -> bool:
     return True
 
 
-def _parts(data: bytes, delimiter: str, width: int) -> list[Record]:
+def _judge_record(data: bytes, delimiter: str, width: int) -> list[Record]:
     """The record, or the lines of one that may be several."""
-    record = _judged(data, delimiter, width)
-    return [Record(line, SWALLOWED) for line in _lines(data)] if record.fault == SWALLOWED else [record]
-
-
-def _judged(data: bytes, delimiter: str, width: int) -> Record:
     if len(data) > LONGEST_RECORD:
-        return Record(data, TOO_LONG)
+        return [Record(data, TOO_LONG)]
     if not is_utf8(data):
-        return Record(data, BINARY)
+        return [Record(data, BINARY)]
     inner = data.rstrip(b"\r\n").split(b"\n")
     if len(inner) > 1 and width > 1 and all(line.count(delimiter.encode()) == width - 1 for line in inner):
-        return Record(data, SWALLOWED)
-    return Record(data)
+        return [Record(line, SWALLOWED) for line in _split_lines(data)]
+    return [Record(data)]

@@ -66,29 +66,23 @@ def read_raw(path: Path, relation: Relation, rows: int, settings: LandingSetting
         InputProblem: the file cannot be read, or has not the relation's columns.
     """
     schema = relation_schema(relation).append(pa.field(OP, pa.string())).append(pa.field(EVENT, pa.int64()))
-    for raw in _readable(path, schema, rows, settings, memory):
-        yield replace(raw, ops=settings.ops)
-
-
-def _readable(path: Path, schema: pa.Schema, rows: int, settings: LandingSettings, memory: int) -> Iterator[RawFile]:
     kind = next((kind for ending, kind in FORMATS.items() if path.name.lower().endswith(ending)), "")
     try:
         check_signature(path, kind, memory)
         match kind:
             case "parquet":
-                yield from read_parquet(path, schema.names, rows, memory)
+                raws = read_parquet(path, schema.names, rows, memory)
             case "csv":
-                yield from read_csv(path, schema.names, settings, memory)
+                raws = read_csv(path, schema.names, settings, memory)
             case _:
-                yield from read_json(path, schema, settings, memory)
+                raws = read_json(path, schema, settings, memory)
+        for raw in raws:
+            yield replace(raw, ops=settings.ops)
     except (pa.ArrowException, OSError, EOFError, UnicodeError, zlib.error, MemoryError, OverflowError) as problem:
+        words = str(problem).partition("\n")[0][:300] or type(problem).__name__
         raise InputProblem(
-            f"cannot be read as {kind}: {_words(problem)}",
+            f"cannot be read as {kind}: {words}",
             kind="unreadable-file",
             place=str(path),
             hint="write the file again at the source, and deliver it as a new drop",
         ) from problem
-
-
-def _words(problem: BaseException) -> str:
-    return str(problem).partition("\n")[0][:300] or type(problem).__name__

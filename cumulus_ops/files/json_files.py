@@ -21,10 +21,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.json as pajson
 
+from cumulus_ops.files.casting import is_utf8
 from cumulus_ops.files.columns import Malformed, RawFile, found_columns
-from cumulus_ops.files.landed import BLOCK_BYTES, Landed, behind_line, open_landed
-from cumulus_ops.files.pieces import Block, in_pieces
-from cumulus_ops.files.texts import is_utf8
+from cumulus_ops.files.landed import BLOCK_BYTES, Block, Landed, behind_line, in_pieces, open_landed
 from cumulus_ops.project.errors import InputProblem
 from cumulus_ops.project.settings import LandingSettings
 
@@ -159,8 +158,8 @@ LARGE_EXPONENT = re.compile(rb"[:,\[\s]-?[0-9]+(?:\.[0-9]+)?[eE][+-]?[0-9]{3}")
 
 def read_json(path: Path, schema: pa.Schema, _settings: LandingSettings, memory: int) -> Iterator[RawFile]:
     """Reads a file; see :func:`~cumulus_ops.files.formats.read_raw`."""
-    form = _form(path, schema, memory)
-    for piece in in_pieces(path, partial(_blocks, path, form, memory), _Together(form), memory):
+    form = _read_form(path, schema, memory)
+    for piece in in_pieces(path, partial(_read_blocks, path, form, memory), _Together(form), memory):
         yield RawFile(piece.columns, piece.row, form.ignored, piece.malformed)
 
 
@@ -173,48 +172,42 @@ class _Form:
     ignored: tuple[str, ...]
 
 
-def _form(path: Path, schema: pa.Schema, memory: int) -> _Form:
+def _read_form(path: Path, schema: pa.Schema, memory: int) -> _Form:
     """What the first lines say."""
     first: dict[str, set[type]] = {}
     with open_landed(path, memory) as file:
-        for block in islice(_lines(path, file), 1):
+        for block in islice(_read_lines(path, file), 1):
             for line in block[:FIRST_LINES]:
-                for name, value in _record_or_none(line).items():
+                try:
+                    record = json.loads(line, parse_float=float, parse_int=float)
+                except (ValueError, RecursionError, OverflowError):
+                    continue
+                for name, value in record.items() if isinstance(record, dict) else ():
                     first.setdefault(name, set()).add(type(value))
     places = found_columns(path, list(first), schema.names)
     names = {name: list(first)[places[name]] if name in places else name for name in schema.names}
-    types = {f.name: pa.string() if str in first.get(names[f.name], ()) else _json_type(f.type) for f in schema}
+    types = {}
+    for wanted in schema:
+        type_ = types[wanted.name] = wanted.type
+        if str in first.get(names[wanted.name], ()) or pa.types.is_date(type_) or pa.types.is_timestamp(type_):
+            types[wanted.name] = pa.string()
+        elif pa.types.is_decimal(type_) and type_.precision + type_.scale > DIGITS:
+            types[wanted.name] = pa.decimal256(type_.precision, type_.scale)  # 128 bits would overflow unseen
     known = {name.strip().casefold() for name in schema.names}
     return _Form(names, types, tuple(sorted(name for name in first if name.strip().casefold() not in known)))
 
 
-def _record_or_none(line: bytes) -> Mapping[str, object]:
-    try:
-        record = json.loads(line, parse_float=float, parse_int=float)
-    except (ValueError, RecursionError, OverflowError):
-        return {}
-    return record if isinstance(record, dict) else {}
-
-
-def _json_type(type_: pa.DataType) -> pa.DataType:
-    if pa.types.is_date(type_) or pa.types.is_timestamp(type_):
-        return pa.string()
-    if pa.types.is_decimal(type_) and type_.precision + type_.scale > DIGITS:
-        return pa.decimal256(type_.precision, type_.scale)  # 128 bits would overflow unseen
-    return type_
-
-
-def _blocks(path: Path, form: _Form, memory: int, names: Sequence[str] | None) -> Iterator[Block]:
+def _read_blocks(path: Path, form: _Form, memory: int, names: Sequence[str] | None) -> Iterator[Block]:
     reader = _Reader(form, [n for n in form.names if names is None or n in names])
     start = 0
     with open_landed(path, memory) as file:
-        for lines in _lines(path, file):
+        for lines in _read_lines(path, file):
             block = reader.block(lines, start)
             start += len(block.row) + len(block.malformed)
             yield block
 
 
-def _lines(path: Path, file: Landed) -> Iterator[list[bytes]]:
+def _read_lines(path: Path, file: Landed) -> Iterator[list[bytes]]:
     """The file in blocks of lines, without blank ones; a line that is too long is cut."""
     start = file.read(BLOCK_BYTES)
     if start.startswith((b"\xff\xfe", b"\xfe\xff")):
@@ -266,7 +259,9 @@ class _Reader:
             table = pajson.read_json(io.BytesIO(data), reading, options).select(self.typed.names)
         except (pa.ArrowInvalid, pa.ArrowNotImplementedError, UnicodeDecodeError):
             return None
-        if len(table) != lines or self.other_spellings(data, table) or _has_infinities(table):
+        doubles = [column for column in table.columns if pa.types.is_floating(column.type)]
+        too_large = any(pc.any(pc.is_inf(column)).as_py() is True for column in doubles)  # they look like infinity
+        if len(table) != lines or self.other_spellings(data, table) or too_large:
             return None
         return table.rename_columns(list(self.chosen))
 
@@ -279,7 +274,13 @@ class _Reader:
         if not is_utf8(data):
             return False
         pattern = EXPONENT if self.decimals else LARGE_EXPONENT if self.doubles else None
-        return pattern is None or not (_has_exponents(a) and pattern.search(data))
+        if pattern is None:
+            return True
+        # The expression is slow. It is asked only if some digit has an "e" behind it, which texts seldom have.
+        e = np.flatnonzero((a | 0x20) == ord("e"))
+        before = a[e[e > 0] - 1]
+        has_exponents = ((before >= ord("0")) & (before <= ord("9"))).any() or len(a) > LONGEST_LINE
+        return not (has_exponents and pattern.search(data))
 
     def other_spellings(self, data: bytes, table: pa.Table) -> bool:
         """Whether a column that has NULLs may be there under its name in another case."""
@@ -303,7 +304,13 @@ class _Reader:
                 records.append(self.record(line))
                 rows.append(number)
             except (ValueError, RecursionError) as problem:
-                kind, reason = _fault(line, problem)
+                kind, reason = "malformed-line", "not a JSON object"
+                if isinstance(problem, _Fault):
+                    kind, reason = problem.kind, str(problem)
+                elif isinstance(problem, UnicodeError):
+                    kind, reason = "not-utf-8", "not UTF-8"
+                elif isinstance(problem, RecursionError):
+                    reason = "nested too deeply"
                 text = line.decode(errors="backslashreplace")
                 if len(text) > KEPT_CHARACTERS:
                     text = f"{text[:KEPT_CHARACTERS]}.. ({len(text):,} characters)"
@@ -315,7 +322,7 @@ class _Reader:
     def record(self, line: bytes) -> list[str | None]:
         if len(line) > LONGEST_LINE:
             raise _Fault(f"longer than {LONGEST_LINE >> 20} MiB", "too-long")
-        record = json.loads(line.decode(), parse_float=str, parse_int=str, object_pairs_hook=_object)
+        record = json.loads(line.decode(), parse_float=str, parse_int=str, object_pairs_hook=_make_object)
         if not isinstance(record, dict):
             raise _Fault("not a JSON object")
         places = {n: n for n in self.chosen if n in record}
@@ -325,7 +332,7 @@ class _Reader:
                 places = {n: names[i] for n, i in found_columns("", names, self.chosen).items()}
             except InputProblem as problem:
                 raise _Fault(problem.message) from None
-        return [_text(name, record[places[name]]) if name in places else None for name in self.chosen]
+        return [_spell(name, record[places[name]]) if name in places else None for name in self.chosen]
 
 
 class _Fault(ValueError):
@@ -336,25 +343,14 @@ class _Fault(ValueError):
         self.kind = kind
 
 
-def _fault(line: bytes, problem: Exception) -> tuple[str, str]:
-    match problem:
-        case _Fault():
-            return problem.kind, str(problem)
-        case UnicodeError():
-            return "not-utf-8", "not UTF-8"
-        case RecursionError():
-            return "malformed-line", "nested too deeply"
-    return "malformed-line", "not a JSON object"
-
-
-def _object(pairs: list[tuple[str, object]]) -> dict[str, object]:
+def _make_object(pairs: list[tuple[str, object]]) -> dict[str, object]:
     record = dict(pairs)
     if len(record) < len(pairs):
         raise _Fault("has a name twice")
     return record
 
 
-def _text(name: str, value: object) -> str | None:
+def _spell(name: str, value: object) -> str | None:
     if isinstance(value, str):
         value.encode()  # not halves of characters
         return value
@@ -365,18 +361,6 @@ def _text(name: str, value: object) -> str | None:
     if isinstance(value, float):  # NaN and Infinity are words of Python's
         return str(value)
     raise _Fault(f"{name}: not a scalar", "not-a-scalar")
-
-
-def _has_exponents(a: np.ndarray) -> bool:
-    e = np.flatnonzero((a | 0x20) == ord("e"))
-    before = a[e[e > 0] - 1]
-    return bool(((before >= ord("0")) & (before <= ord("9"))).any()) or len(a) > LONGEST_LINE
-
-
-def _has_infinities(table: pa.Table) -> bool:
-    """Numbers that are too large look like them."""
-    doubles = [c for c in table.columns if pa.types.is_floating(c.type)]
-    return any(pc.any(pc.is_inf(column)).as_py() is True for column in doubles)
 
 
 class _Together:
@@ -392,14 +376,14 @@ class _Together:
         schema = pa.schema([(name, self.form.types[name]) for name in names])
         if any(field.type != schema.field(field.name).type for block in blocks for field in block.columns.schema):
             schema = pa.schema([(name, pa.string()) for name in names])
-        table = pa.concat_tables([schema.empty_table(), *(_as_text(b.columns, schema) for b in blocks)])
+        table = pa.concat_tables([schema.empty_table(), *(_cast_table(b.columns, schema) for b in blocks)])
         named = [set(b.columns.column_names) - b.unseen for b in blocks]
         unseen = set(names).difference(*named) if len(table) else set()
         self.absent = unseen if self.absent is None else self.absent & unseen
         return table.drop_columns(sorted(self.absent))
 
 
-def _as_text(table: pa.Table, schema: pa.Schema) -> pa.Table:
+def _cast_table(table: pa.Table, schema: pa.Schema) -> pa.Table:
     if table.schema == schema or not len(table):
         return table if len(table) else schema.empty_table()
     found = set(table.column_names)  # a rest of the piece before lacks what no row names

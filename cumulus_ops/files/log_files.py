@@ -73,18 +73,16 @@ class SummedFile(io.RawIOBase):
         written = 0
         while written < len(view):  # a system call may take less than all
             count = self._sink.write(view[written:]) or 0
-            self._add(view[written : written + count])
+            rest = view[written : written + count]
+            while len(rest):
+                part = rest[: BLOCK_BYTES - self._length]
+                self._sum, self._length = zlib.crc32(part, self._sum), self._length + len(part)
+                if self._length == BLOCK_BYTES:
+                    self._ended.append(f"{self._sum:08x}")
+                    self._sum = self._length = 0
+                rest = rest[len(part) :]
             written += count
         return written
-
-    def _add(self, data: memoryview) -> None:
-        while len(data):
-            part = data[: BLOCK_BYTES - self._length]
-            self._sum, self._length = zlib.crc32(part, self._sum), self._length + len(part)
-            if self._length == BLOCK_BYTES:
-                self._ended.append(f"{self._sum:08x}")
-                self._sum = self._length = 0
-            data = data[len(part) :]
 
     def close(self) -> None:
         """Close the file."""
@@ -299,7 +297,7 @@ class NewFile:
         self.place.parent.mkdir(parents=True, exist_ok=True)
         self._summed = SummedFile(self.place)
         self._sink = io.BufferedWriter(self._summed, BUFFER_BYTES)
-        self._writer = pq.ParquetWriter(self._sink, schema, **_encoding(schema))
+        self._writer = pq.ParquetWriter(self._sink, schema, **_choose_encoding(schema))
         self._thread: ThreadPoolExecutor | None = None
         self._written: Future[None] | None = None
 
@@ -361,10 +359,12 @@ def write_parquet(root: Path, folder: str, table: pa.Table) -> str:
     return file.path
 
 
-def _encoding(schema: pa.Schema) -> dict[str, Any]:
+def _choose_encoding(schema: pa.Schema) -> dict[str, Any]:
     """Whole numbers as bit-packed differences, which need no compression; texts as dictionaries as long as they repeat
     themselves. Statistics only where a reader skips by them. All of it is understood by Spark's vectorised reader."""
-    numbers = [f.name for f in schema if _is_whole(f.type)]
+    of = pa.types
+    whole = (of.is_integer, of.is_date32, of.is_timestamp, of.is_decimal64)  # what Parquet keeps as integers
+    numbers = [f.name for f in schema if any(belongs(f.type) for belongs in whole)]
     return {
         "compression": {f.name: "none" if f.name in numbers else "lz4" for f in schema},
         "use_dictionary": [f.name for f in schema if pa.types.is_string(f.type) or pa.types.is_dictionary(f.type)],
@@ -372,9 +372,3 @@ def _encoding(schema: pa.Schema) -> dict[str, Any]:
         "store_decimal_as_integer": True,
         "write_statistics": [SIGN],
     }
-
-
-def _is_whole(type_: pa.DataType) -> bool:
-    """Whether Parquet keeps the type as integers."""
-    moment = pa.types.is_date32(type_) or pa.types.is_timestamp(type_)
-    return bool(moment or pa.types.is_integer(type_) or pa.types.is_decimal64(type_))

@@ -12,8 +12,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from cumulus_ops.files.columns import EVENT, RawFile, found_columns, ignored_columns
-from cumulus_ops.files.landed import UNFOLDING, file_on_disk, too_large
-from cumulus_ops.files.pieces import PIECE_ROWS, changes, event_cuts
+from cumulus_ops.files.landed import PIECE_ROWS, UNFOLDING, changes, event_cuts, file_on_disk, too_large
 from cumulus_ops.project.errors import InputProblem
 from cumulus_ops.project.versions import SEQUENCES_MAX
 
@@ -48,12 +47,16 @@ def _read(path: Path, source: pa.NativeFile, wanted: Sequence[str], rows: int, m
     places = found_columns(path, schema.names, wanted)
     names = {name: schema.names[place] for name, place in places.items()}
     ignored = ignored_columns(schema.names, places)
-    _check_nesting(path, schema, names)
+    for name, found in names.items():
+        type_ = schema.field(found).type
+        if pa.types.is_nested(type_):
+            hint = "write one value per row and column"
+            raise InputProblem(f"column {name} is {type_}", kind="wrong-type", place=str(path), hint=hint)
     # Text columns that are stored as dictionaries, which are cheaper to check and to write than their texts. Texts themselves take at
     # least four bytes each, for their lengths.
     texts = [
         name
-        for name, chunks in _chunks(footer, list(names.values())).items()
+        for name, chunks in _find_chunks(footer, list(names.values())).items()
         if pa.types.is_string(schema.field(name).type)
         and sum(c.total_uncompressed_size for c in chunks) < 4 * footer.num_rows
     ]
@@ -67,39 +70,24 @@ def _read(path: Path, source: pa.NativeFile, wanted: Sequence[str], rows: int, m
     ) as file:
         columns = list(names.values())
         limit = memory // SHARE // (VALUE_BYTES * max(1, len(columns)))
-        ordered = _ends(file, footer.num_rows, min(rows, batch), names.get(EVENT))
+        ordered = _find_ends(file, footer.num_rows, min(rows, batch), names.get(EVENT))
         ends = ordered or [footer.num_rows]
         begins = [0, *ends]
         if max(b - a for a, b in pairwise(begins)) > max(limit, PIECE_ROWS):
-            raise _refuse_unwieldy(path, ordered is None)
+            if ordered is not None:
+                raise too_large(path, "has an event of more rows than fit into memory")
+            message = "has events that are not in order, and is too large to be sorted here"
+            hint = "sort it by event, as 64-bit integers without NULL, or write it in smaller files"
+            raise InputProblem(message, kind="unsorted", place=str(path), hint=hint)
         if len(ends) == 1 and batch >= footer.num_rows:
             pieces = iter([file.read(columns=columns)])
         else:
-            pieces = _pieces(file.iter_batches(min(PIECE_ROWS, batch), columns=columns), ends)
+            pieces = _cut_batches(file.iter_batches(min(PIECE_ROWS, batch), columns=columns), ends)
         for (begin, end), piece in zip(pairwise(begins), pieces, strict=True):
             yield RawFile(piece.select(columns).rename_columns(list(names)), np.arange(begin, end), ignored)
 
 
-def _check_nesting(path: Path, schema: pa.Schema, names: Mapping[str, str]) -> None:
-    for name, found in names.items():
-        type_ = schema.field(found).type
-        if pa.types.is_nested(type_):
-            hint = "write one value per row and column"
-            raise InputProblem(f"column {name} is {type_}", kind="wrong-type", place=str(path), hint=hint)
-
-
-def _refuse_unwieldy(path: Path, unsorted: bool) -> InputProblem:
-    if not unsorted:
-        return too_large(path, "has an event of more rows than fit into memory")
-    return InputProblem(
-        "has events that are not in order, and is too large to be sorted here",
-        kind="unsorted",
-        place=str(path),
-        hint="sort it by event, as 64-bit integers without NULL, or write it in smaller files",
-    )
-
-
-def _chunks(footer: pq.FileMetaData, names: Sequence[str]) -> Mapping[str, list[pq.ColumnChunkMetaData]]:
+def _find_chunks(footer: pq.FileMetaData, names: Sequence[str]) -> Mapping[str, list[pq.ColumnChunkMetaData]]:
     """name -> the column's chunks; columns are flat."""
     groups = [footer.row_group(i) for i in range(footer.num_row_groups)]
     columns = zip(*([g.column(i) for i in range(g.num_columns)] for g in groups), strict=True)
@@ -116,12 +104,12 @@ def _check_sizes(path: Path, source: pa.NativeFile, footer: pq.FileMetaData, nam
         raise too_large(path, f"has {footer.num_rows:,} rows, more than an epoch takes")
     batch: int = max(PIECE_ROWS, footer.num_rows)
     texts = 0
-    for name, chunks in _chunks(footer, names).items():
+    for name, chunks in _find_chunks(footer, names).items():
         largest = max(chunk.total_uncompressed_size for chunk in chunks)
         if largest > memory // SHARE:
             raise too_large(path, f"has {largest:,} bytes of {name} in one row group")
         for chunk in chunks:
-            text = _text_bytes(source, chunk)
+            text = _estimate_text(source, chunk)
             texts += text * chunk.num_values
             batch = min(batch, max(1, memory // SHARE // text)) if text > LONG_TEXT else batch
     if texts > max(memory, UNFOLDING * path.stat().st_size):
@@ -129,7 +117,7 @@ def _check_sizes(path: Path, source: pa.NativeFile, footer: pq.FileMetaData, nam
     return batch
 
 
-def _text_bytes(source: pa.NativeFile, chunk: pq.ColumnChunkMetaData) -> int:
+def _estimate_text(source: pa.NativeFile, chunk: pq.ColumnChunkMetaData) -> int:
     """The bytes of a text on the average: a dictionary of few long texts may stand for a great many."""
     if chunk.physical_type != "BYTE_ARRAY" or not chunk.num_values:
         return 0
@@ -137,27 +125,27 @@ def _text_bytes(source: pa.NativeFile, chunk: pq.ColumnChunkMetaData) -> int:
     if not chunk.has_dictionary_page or chunk.dictionary_page_offset is None:
         return average
     head = source.read_at(64, chunk.dictionary_page_offset)
-    size, values = _dictionary_header(head)
+    size, values = _read_dictionary_header(head)
     return max(average, size // max(1, values))
 
 
-def _dictionary_header(head: bytes) -> tuple[int, int]:
+def _read_dictionary_header(head: bytes) -> tuple[int, int]:
     """The unpacked bytes of a dictionary page and how many values it has, from its header in Thrift's compact protocol: the fields
     type, uncompressed size, compressed size, perhaps a checksum, then a structure that begins with the number of values."""
     fields, at = [], 0
     for tag in (0x15, 0x15, 0x15):
         if head[at : at + 1] != bytes([tag]):
             return 0, 0
-        value, at = _varint(head, at + 1)
+        value, at = _read_varint(head, at + 1)
         fields.append(value)
     if head[at : at + 1] == b"\x15":
-        _, at = _varint(head, at + 1)
+        _, at = _read_varint(head, at + 1)
     if head[at + 1 : at + 2] != b"\x15":
         return 0, 0
-    return fields[1], _varint(head, at + 2)[0]
+    return fields[1], _read_varint(head, at + 2)[0]
 
 
-def _varint(data: bytes, at: int) -> tuple[int, int]:
+def _read_varint(data: bytes, at: int) -> tuple[int, int]:
     """A zigzag number, and where it ends."""
     value = shift = 0
     while at < len(data):
@@ -168,7 +156,7 @@ def _varint(data: bytes, at: int) -> tuple[int, int]:
     return (value >> 1) ^ -(value & 1), at
 
 
-def _ends(file: pq.ParquetFile, total: int, rows: int, event: str | None) -> list[int] | None:
+def _find_ends(file: pq.ParquetFile, total: int, rows: int, event: str | None) -> list[int] | None:
     """Where pieces end (exclusive); the last is the end of the file. None if the events' order does not allow it."""
     if total <= rows:
         return [total]
@@ -177,7 +165,7 @@ def _ends(file: pq.ParquetFile, total: int, rows: int, event: str | None) -> lis
     if not pa.types.is_int64(file.schema_arrow.field(event).type):
         return None
     try:
-        return event_cuts(_event_changes(file, event), total, rows)
+        return event_cuts(_read_changes(file, event), total, rows)
     except _OutOfOrder:
         return None
 
@@ -186,7 +174,7 @@ class _OutOfOrder(Exception):
     pass
 
 
-def _event_changes(file: pq.ParquetFile, event: str) -> Iterator[np.ndarray]:
+def _read_changes(file: pq.ParquetFile, event: str) -> Iterator[np.ndarray]:
     """Where another event begins, in portions."""
     position, last = 0, None
     for batch in file.iter_batches(PIECE_ROWS, columns=[event]):
@@ -201,7 +189,7 @@ def _event_changes(file: pq.ParquetFile, event: str) -> Iterator[np.ndarray]:
         position, last = position + len(offsets), offsets[-1]
 
 
-def _pieces(batches: Iterator[pa.RecordBatch], ends: Sequence[int]) -> Iterator[pa.Table]:
+def _cut_batches(batches: Iterator[pa.RecordBatch], ends: Sequence[int]) -> Iterator[pa.Table]:
     """The batches anew, in pieces that end as given."""
     batch = next(batches)
     for begin, end in pairwise([0, *ends]):

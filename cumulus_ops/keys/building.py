@@ -110,7 +110,16 @@ def merged(key: KeyCodes, runs: Sequence[Run], names: Sequence[str], keep: Keep 
             yield from _keep((run.part(i, min(i + CHUNK_ROWS, run.rows), names) for i in begins), keep)
         return
     for parts in sliced(runs, names):
-        yield from _keep([_take_newest(key, parts, names)], keep)
+        newest = parts[0]
+        if (
+            len(parts) > 1
+        ):  # the first entry of each key, as runs are newest first and the order of keys keeps that of their rows
+            whole = together(parts)
+            order = in_key_order(key, whole.codes, whole.table)
+            chosen = order.at(np.flatnonzero(order.first))
+            rows = whole.table.select(list(names)).take(pa.array(chosen))
+            newest = Entries(order.codes[order.first], whole.counts[chosen], whole.stamps[chosen], rows)
+        yield from _keep([newest], keep)
 
 
 def _keep(parts: Iterable[Entries], keep: Keep | None) -> Iterator[Entries]:
@@ -130,31 +139,16 @@ def sliced(runs: Sequence[Run], names: Sequence[str]) -> Iterator[list[Entries]]
     step = max(1, CHUNK_ROWS // 8)
     sample = np.sort(np.concatenate([run.codes_at(np.arange(0, run.rows, step)) for run in runs]))
     bounds = np.unique(sample[8::8])
-    places = [np.concatenate([[0], _find_begins(run, bounds), [run.rows]]) for run in runs]
+    places = []
+    for run in runs:  # where in it the codes begin that are not below each bound
+        begins = np.where(bounds > run.highest, run.rows, 0)
+        inside = (bounds > run.lowest) & (bounds <= run.highest)
+        begins[inside] = run.find(bounds[inside])
+        places.append(np.concatenate([[0], begins, [run.rows]]))
     for i in range(len(bounds) + 1):
         parts = [r.part(int(p[i]), int(p[i + 1]), names) for r, p in zip(runs, places, strict=True) if p[i] < p[i + 1]]
         if parts:
             yield parts
-
-
-def _find_begins(run: Run, bounds: np.ndarray) -> np.ndarray:
-    """Where in a run the codes begin that are not below each of some."""
-    begins = np.where(bounds > run.highest, run.rows, 0)
-    inside = (bounds > run.lowest) & (bounds <= run.highest)
-    begins[inside] = run.find(bounds[inside])
-    return begins
-
-
-def _take_newest(key: KeyCodes, parts: Sequence[Entries], names: Sequence[str]) -> Entries:
-    """The first entry of each key; ``parts`` are newest first."""
-    if len(parts) == 1:
-        return parts[0]
-    whole = together(parts)
-    rows = whole.table
-    order = in_key_order(key, whole.codes, rows)
-    chosen = order.at(np.flatnonzero(order.first))
-    codes = order.codes[order.first]
-    return Entries(codes, whole.counts[chosen], whole.stamps[chosen], rows.select(list(names)).take(pa.array(chosen)))
 
 
 def limited(parts: Iterable[Entries], rows: int) -> Iterator[Iterator[Entries]]:
@@ -472,7 +466,11 @@ def _find_differences(relation: Relation, key: KeyCodes, runs: Sequence[Run]) ->
         wrong = np.flatnonzero((left != 0) & ~_find_excused(relation, key, part, places[begins], logged))
         if len(wrong):
             rows = part.table.take(pa.array(places[begins[wrong[:SHOWN]]])).to_pylist()
-            yield len(wrong), [_told(show(row), int(left[i])) for row, i in zip(rows, wrong, strict=False)]
+            texts = []
+            for row, i in zip(rows, wrong, strict=False):
+                more, less = ("the log", "the index") if left[i] > 0 else ("the index", "the log")
+                texts.append(f"{more} has {show(row)} {abs(int(left[i]))} times more often than {less}")
+            yield len(wrong), texts
 
 
 def _find_excused(
@@ -488,9 +486,3 @@ def _find_excused(
     np.add.at(total, number, np.abs(logged))
     np.minimum.at(least, number, logged)
     return np.asarray((total[number] > 1) | (least[number] < 0))
-
-
-def _told(row: str, left: int) -> str:
-    if left > 0:
-        return f"the log has {row} {left} times more often than the index"
-    return f"the index has {row} {-left} times more often than the log"

@@ -304,24 +304,22 @@ class _Stored:
         return self.run.versions.units(places)
 
     def take(self, places: np.ndarray, names: Sequence[str]) -> pa.Table:
-        numbers = {c.name: i for i, c in enumerate(self.relation.columns)}
-        columns = [self._typed(numbers[name], self.run.keys[numbers[name]].take(places)) for name in names]
+        types = {c.name: (i, c.type) for i, c in enumerate(self.relation.columns)}
+        columns = []
+        for number, type_ in (types[name] for name in names):
+            column = self.run.keys[number].take(places)
+            if type_.kind == "decimal" and type_.precision > DECIMAL64_DIGITS:
+                column = to_logical(column, type_)
+            elif type_.kind == "decimal":  # as the log has it: the same 64 bits under another type
+                units = pa.decimal64(type_.precision, type_.scale)
+                column = pa.Array.from_buffers(units, len(column), column.buffers(), column.null_count, column.offset)
+            columns.append(column)
         return pa.table(columns, names=list(names))
 
     def part(self, begin: int, end: int, names: Sequence[str]) -> Entries:
         places = np.arange(begin, end)
         rows = self.take(places, names)
         return Entries(self.codes_at(places), self.counts_at(places), self.stamps_at(places), rows)
-
-    def _typed(self, number: int, column: pa.Array) -> pa.Array:
-        """A column as the log has it."""
-        type_ = self.relation.columns[number].type
-        if type_.kind != "decimal":
-            return column
-        if type_.precision > DECIMAL64_DIGITS:
-            return to_logical(column, type_)
-        units = pa.decimal64(type_.precision, type_.scale)
-        return pa.Array.from_buffers(units, len(column), column.buffers(), column.null_count, column.offset)
 
 
 @lru_cache(maxsize=1024)

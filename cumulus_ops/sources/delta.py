@@ -100,9 +100,9 @@ class ReadOnce:
 
     def __call__(self) -> Iterator[RawFile]:
         """The pieces, the same each time."""
-        return self._first() if self._kept is None else self._kept.read(self._rows)
-
-    def _first(self) -> Iterator[RawFile]:
+        if self._kept is not None:
+            yield from self._kept.read(self._rows)
+            return
         kept: Spool | None = None
         for piece in self._read():
             kept = kept or Spool(self._folder, piece.columns.schema)
@@ -238,14 +238,11 @@ class ChangingTable:
 
 def _plain(table: pa.Table) -> pa.Table:
     """Moments with a zone as what a clock in UTC shows, and the kind of text that Arrow can compute with."""
-    columns = [_local(plain_text(column)) for column in table.columns]
+    columns = [plain_text(column) for column in table.columns]
+    for i, column in enumerate(columns):
+        if pa.types.is_timestamp(column.type) and column.type.tz is not None:
+            columns[i] = pc.cast(column, pa.timestamp(column.type.unit))  # what is inside is UTC already
     return pa.table(columns, names=table.column_names)
-
-
-def _local(column: pa.ChunkedArray) -> pa.ChunkedArray:
-    if pa.types.is_timestamp(column.type) and column.type.tz is not None:
-        return pc.cast(column, pa.timestamp(column.type.unit))  # what is inside is UTC already
-    return column
 
 
 VERSION_BITS = 32
@@ -287,7 +284,7 @@ class DeltaTables:
         waiting = [
             (committed, relation, version)
             for relation, table in tables.items()
-            for version, committed in _versions(table, relation, at).items()
+            for version, committed in _find_versions(table, relation, at).items()
         ]
         for committed, relation, version in sorted(waiting, key=lambda w: (w[0], w[2], w[1])):
             table = tables[relation]
@@ -309,7 +306,7 @@ class DeltaTables:
         begin: Position,
         end: Position,
     ) -> Delivery:
-        read = partial(_snapshot if first else _commit, table, version, self._relations[relation])
+        read = partial(_read_snapshot if first else _read_commit, table, version, self._relations[relation])
         place = f"{table.uri}@{version}"
         return Delivery(
             self.name,
@@ -322,14 +319,14 @@ class DeltaTables:
         )
 
 
-def _versions(table: ChangingTable, relation: str, at: Position) -> dict[int, datetime.datetime]:
+def _find_versions(table: ChangingTable, relation: str, at: Position) -> dict[int, datetime.datetime]:
     """The versions to deliver and when they were committed, never earlier than one before: at first, the table as it is now."""
     reached = at.reached.get(relation)
     if reached is None:
         table.check_feed()
         versions = [table.version]
     else:
-        _check_same(table, reached)
+        _require_same(table, reached)
         versions = list(range(reached.version + 1, table.version + 1))
     known, found = table.committed_at(versions), {}
     latest, now = datetime.datetime.fromtimestamp(0, datetime.UTC), datetime.datetime.now(datetime.UTC)
@@ -339,7 +336,7 @@ def _versions(table: ChangingTable, relation: str, at: Position) -> dict[int, da
     return found
 
 
-def _check_same(table: ChangingTable, reached: Reached) -> None:
+def _require_same(table: ChangingTable, reached: Reached) -> None:
     if table.version < reached.version:
         what = "has fewer versions than before"
     elif reached.table in (table.id, table.id_at(reached.version)):
@@ -355,38 +352,40 @@ def _check_same(table: ChangingTable, reached: Reached) -> None:
     )
 
 
-def _snapshot(table: ChangingTable, version: int, relation: Relation) -> Iterator[RawFile]:
+def _read_snapshot(table: ChangingTable, version: int, relation: Relation) -> Iterator[RawFile]:
     """All rows of a version as inserts."""
-    yield from _inserts(table.rows(version, relation, PIECE_ROWS), version)
+    yield from _make_inserts(table.rows(version, relation, PIECE_ROWS), version)
 
 
-def _commit(table: ChangingTable, version: int, relation: Relation) -> Iterator[RawFile]:
+def _read_commit(table: ChangingTable, version: int, relation: Relation) -> Iterator[RawFile]:
     """What a version changed. Deletes come before inserts: an update is both."""
     kinds = table.kinds(version)
     if kinds == {"insert"}:
-        yield from _inserts((t.drop_columns([CHANGE]) for t in table.changes(version, relation)), version)
+        yield from _make_inserts((t.drop_columns([CHANGE]) for t in table.changes(version, relation)), version)
     elif kinds:
         rows = pa.concat_tables(table.changes(version, relation))
         kind = rows.column(CHANGE)
         rows = rows.drop_columns([CHANGE])
         old, new = (rows.filter(pc.is_in(kind, value_set=kinds)) for kinds in (OLD, NEW))
-        signed = [part.append_column(OP, _repeated(op, len(part))) for op, part in (("D", old), ("I", new))]
-        yield _piece(pa.concat_tables(signed), np.full(len(old) + len(new), version << VERSION_BITS, dtype=np.int64), 0)
+        signed = [part.append_column(OP, _repeat(op, len(part))) for op, part in (("D", old), ("I", new))]
+        yield _make_piece(
+            pa.concat_tables(signed), np.full(len(old) + len(new), version << VERSION_BITS, dtype=np.int64), 0
+        )
 
 
-def _inserts(tables: Iterator[pa.Table], version: int) -> Iterator[RawFile]:
+def _make_inserts(tables: Iterator[pa.Table], version: int) -> Iterator[RawFile]:
     done = 0
     for table in tables:
         events = (version << VERSION_BITS) + np.arange(done, done + len(table), dtype=np.int64)
-        yield _piece(table.append_column(OP, _repeated("I", len(table))), events, done)
+        yield _make_piece(table.append_column(OP, _repeat("I", len(table))), events, done)
         done += len(table)
 
 
-def _repeated(word: str, times: int) -> pa.DictionaryArray:
+def _repeat(word: str, times: int) -> pa.DictionaryArray:
     return pa.DictionaryArray.from_arrays(np.zeros(times, dtype=np.int32), pa.array([word]))
 
 
-def _piece(rows: pa.Table, events: np.ndarray, first: int) -> RawFile:
+def _make_piece(rows: pa.Table, events: np.ndarray, first: int) -> RawFile:
     return RawFile(rows.append_column(EVENT, pa.array(events)), np.arange(first, first + len(rows)))
 
 

@@ -18,7 +18,7 @@ import hashlib
 import os
 import re
 import stat
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
 from itertools import islice
@@ -141,19 +141,13 @@ class DropFolder:
             now: the time, in nanoseconds since 1970.
             settle: for how many nanoseconds nothing may have changed, if nothing else says that it is complete.
         """
-        if settle == 0 or self._says_so or self._was_renamed:
+        says_so = any(e.name == COMPLETE for e in self.entries)
+        written = max(self.folder.modified, *(e.changed for e in self.entries), 0)
+        was_renamed = bool(self.entries) and self.folder.changed > written
+        if settle == 0 or says_so or was_renamed:
             return min(self.changed, now)
         at = self.changed + settle
         return at if at <= now else None
-
-    @property
-    def _says_so(self) -> bool:
-        return any(e.name == COMPLETE for e in self.entries)
-
-    @property
-    def _was_renamed(self) -> bool:
-        before = max(self.folder.modified, *(e.changed for e in self.entries), 0)
-        return bool(self.entries) and self.folder.changed > before
 
 
 def is_hidden(name: str) -> bool:
@@ -205,7 +199,13 @@ def sort_files(
     asides = []
     for entry in (e for e in drop.visible if wanted is None or e.name in wanted):
         what = subject_of(entry.name, seals) or None
-        problem = _problem(entry, what, files, seals) or _hollow(drop, entry, memory)
+        problem = _find_problem(entry, what, files, seals)
+        if problem is None and is_hollow(drop.path / entry.name, entry, memory):
+            told = f"stands for {entry.bytes:,} bytes, of which {entry.disk_bytes:,} are on the disk"
+            hint = (
+                "it was made by its size, and not written: write it again at the source, and deliver it as a new drop"
+            )
+            problem = "too-large", told, hint
         if problem is None and what is not None:
             files[what] = entry
         elif problem is not None:
@@ -239,28 +239,21 @@ def is_hollow(path: Path, entry: Entry, memory: int) -> bool:
         return False  # who reads it will say what is wrong
 
 
-def _hollow(drop: DropFolder, entry: Entry, memory: int) -> tuple[str, str, str] | None:
-    if not is_hollow(drop.path / entry.name, entry, memory):
-        return None
-    hint = "it was made by its size, and not written: write it again at the source, and deliver it as a new drop"
-    return "too-large", f"stands for {entry.bytes:,} bytes, of which {entry.disk_bytes:,} are on the disk", hint
-
-
-def _problem(
+def _find_problem(
     entry: Entry, what: str | None, files: dict[str, Entry], seals: Mapping[str, Sequence[str]]
 ) -> tuple[str, str, str] | None:
     """The kind of reason, the reason and what to do, if a file is not taken."""
     if not entry.is_file:
         return "not-a-file", f"is {entry.what}", "only regular files are read: copy it into the drop"
     if what is None:
-        return _unknown(entry.name, seals)
+        return _explain_unknown(entry.name, seals)
     if what in files:
         hint = f"if it has others than {files[what].name}, `cumulus quarantine retry` takes it as well"
         return "doubled-file", f"is a second file of {what}", hint
     return None
 
 
-def _unknown(name: str, seals: Mapping[str, Sequence[str]]) -> tuple[str, str, str]:
+def _explain_unknown(name: str, seals: Mapping[str, Sequence[str]]) -> tuple[str, str, str]:
     """What is said of a file whose name says nothing."""
     from cumulus_ops.files.formats import FORMATS
 
@@ -291,20 +284,20 @@ class Hashes:
         """Begin, unless it has begun."""
         if self._made is None:
             pool = ThreadPoolExecutor(1, "hash")
-            self._made = pool.submit(self._make)
+            self._made = pool.submit(self._hash_all)
             pool.shutdown(wait=False)
 
-    def _make(self) -> dict[str, TakenFile]:
-        return {e.name: TakenFile(e.bytes, e.modified, self._hash(e)) for e in self._files}
-
-    def _hash(self, file: Entry) -> str:
-        """A file's hash; "" of one that cannot be read, which is for its reader to say."""
-        try:
-            return hash_file(self._drop.path / file.name, file.bytes)
-        except FileNotFoundError:
-            raise
-        except OSError:
-            return ""
+    def _hash_all(self) -> dict[str, TakenFile]:
+        made = {}
+        for file in self._files:
+            try:
+                digest = hash_file(self._drop.path / file.name, file.bytes)
+            except FileNotFoundError:
+                raise
+            except OSError:  # it cannot be read, which is for its reader to say
+                digest = ""
+            made[file.name] = TakenFile(file.bytes, file.modified, digest)
+        return made
 
     def files(self) -> dict[str, TakenFile]:
         """What was taken.
@@ -337,7 +330,8 @@ def hash_file(path: Path, size: int) -> str:
     """
     found = hashlib.sha256()
     with open(_descriptor(path), "rb", buffering=0) as file:
-        for block in _blocks(file.fileno(), size):
+        while size > 0 and (block := os.read(file.fileno(), min(BLOCK_BYTES, size))):
+            size -= len(block)
             found.update(block)
     return found.hexdigest()[:32]
 
@@ -349,12 +343,6 @@ def _descriptor(path: Path) -> int:
         return descriptor
     os.close(descriptor)
     raise OSError(errno.EINVAL, "is no regular file", str(path))
-
-
-def _blocks(descriptor: int, size: int) -> Iterator[bytes]:
-    while size > 0 and (block := os.read(descriptor, min(BLOCK_BYTES, size))):
-        size -= len(block)
-        yield block
 
 
 def digest_of(files: dict[str, TakenFile]) -> str:
@@ -387,7 +375,7 @@ def find_changed(
     asides, same = [], dict[str, TakenFile]()
     for entry in drop.visible:
         taken = known.files.get(entry.name)
-        found = _again(drop, entry, taken, is_folder_same=drop.identity == known.identity)
+        found = _find_same(drop, entry, taken, is_folder_same=drop.identity == known.identity)
         if found is None:
             is_read = subject_of(entry.name, names) and not is_hollow(drop.path / entry.name, entry, memory)
             asides.append(_report_change(coordinator, drop, entry, taken, _digest(drop, entry) if is_read else ""))
@@ -398,7 +386,7 @@ def find_changed(
     return [], Taken(coordinator, known.name, drop.identity, same)
 
 
-def _again(drop: DropFolder, entry: Entry, taken: TakenFile | None, *, is_folder_same: bool) -> TakenFile | None:
+def _find_same(drop: DropFolder, entry: Entry, taken: TakenFile | None, *, is_folder_same: bool) -> TakenFile | None:
     """How a file looks now that was taken, if it has the same contents. In another folder a time says nothing: copies keep it."""
     if taken is None or not entry.is_file or entry.bytes != taken.bytes:
         return None

@@ -20,7 +20,7 @@ from cumulus_ops.append.delivery import PRODUCER, Delivery, Part, SealPart
 from cumulus_ops.catalog.catalog import Catalog
 from cumulus_ops.catalog.records import KnownDelivery, NewFileAside, Taken
 from cumulus_ops.files.columns import RawFile
-from cumulus_ops.files.pieces import piece_rows
+from cumulus_ops.files.landed import piece_rows
 from cumulus_ops.project.errors import InputProblem, NotYet
 from cumulus_ops.project.settings import LandingSettings, Project
 from cumulus_ops.sources.drops import (
@@ -133,7 +133,12 @@ class Landing:
         """Set aside what is not what it was."""
         if not known.identity:
             return  # it was appended before this was recorded
-        drop = _look(path) if thoroughly or _identity(path) != known.identity else None
+        try:
+            folder = DropFolder(path, Entry.of(path.name, path.stat(follow_symlinks=False)), ())
+            is_same = folder.identity == known.identity
+        except OSError:
+            is_same = False
+        drop = _look(path) if thoroughly or not is_same else None
         if drop is None or self._compared.get(known.name) == drop:
             return
         self._compared[known.name] = drop
@@ -187,24 +192,23 @@ class _Opened:
             NotYet: it is no folder that can be read.
         """
         try:
-            self._drop = drop = _open(self._path)
-        except NotYet:
+            self._drop = drop = DropFolder.look(self._path)
+        except OSError as error:
             self._on_change()
-            raise
+            message, hint = f"is not a folder that can be read: {error.strerror}", "a drop is a folder of files"
+            raise NotYet(message, kind="no-drop", place=printable(self._path), hint=hint) from error
         coordinator, names = int(self._path.parent.name), _names(self._project)
         files, asides = sort_files(coordinator, drop, names, self._project.memory_bytes, self._only)
         self._hashes = Hashes(drop, files.values())
-        wanted = (r for r in self._project.relations if r.name in files)
-        said = (self._seal_part(what, file) for what, file in files.items() if what not in names)
-        return [*(self._part(r, files[r.name]) for r in wanted), *said, *asides]
+        parts: list[Part | SealPart | NewFileAside] = []
+        for relation in (r for r in self._project.relations if r.name in files):
+            path, settings = self._path / files[relation.name].name, self._project.settings_of(relation.name)
+            here, apart = (partial(self._read, relation, settings, path, is_apart) for is_apart in (False, True))
+            parts.append(Part(relation.name, printable(path), here, apart))
+        parts += [self._make_seal_part(what, file) for what, file in files.items() if what not in names]
+        return [*parts, *asides]
 
-    def _part(self, relation: Relation, file: Entry) -> Part:
-        path = self._path / file.name
-        settings = self._project.settings_of(relation.name)
-        here, apart = (partial(self._read, relation, settings, path, is_apart) for is_apart in (False, True))
-        return Part(relation.name, printable(path), here, apart)
-
-    def _seal_part(self, what: str, file: Entry) -> SealPart:
+    def _make_seal_part(self, what: str, file: Entry) -> SealPart:
         """A file with values of a seal: the name says of which (``clicks.campaign.seal``)."""
         path, (relation, name, said) = self._path / file.name, what.split(".")
         seal = self._project.seal(relation, name)
@@ -223,7 +227,7 @@ class _Opened:
         project = self._project
         rows = piece_rows(project.batch_rows)
         read = read_rows_apart if is_apart else read_rows
-        return _guarded(partial(read, relation, path, rows, settings, project.memory_bytes), path)
+        return _guard(partial(read, relation, path, rows, settings, project.memory_bytes), path)
 
     def taken(self) -> Taken:
         """What was read.
@@ -248,7 +252,7 @@ def _names(project: Project) -> dict[str, list[str]]:
     return {r.name: [s.name for s in project.seals.get(r.name, ())] for r in project.relations}
 
 
-def _guarded(read: Callable[[], Iterator[RawFile]], path: Path) -> Iterator[RawFile]:
+def _guard(read: Callable[[], Iterator[RawFile]], path: Path) -> Iterator[RawFile]:
     """What a reader yields. A file that makes it fail in a way that nobody has thought of is unreadable, like others."""
     try:
         yield from read()
@@ -261,14 +265,6 @@ def _guarded(read: Callable[[], Iterator[RawFile]], path: Path) -> Iterator[RawF
         ) from error
 
 
-def _open(path: Path) -> DropFolder:
-    try:
-        return DropFolder.look(path)
-    except OSError as error:
-        message, hint = f"is not a folder that can be read: {error.strerror}", "a drop is a folder of files"
-        raise NotYet(message, kind="no-drop", place=printable(path), hint=hint) from error
-
-
 def _in_order(names: Iterable[str]) -> list[str]:
     """Drops by their names, and not by when they arrived: the drops of a folder that was copied have arrived in any order."""
     return sorted(names, key=lambda name: (natural(name), name))
@@ -278,13 +274,6 @@ def _look(path: Path) -> DropFolder | None:
     """The folder, None if it cannot be read, or is gone."""
     try:
         return DropFolder.look(path)
-    except OSError:
-        return None
-
-
-def _identity(path: Path) -> str | None:
-    try:
-        return DropFolder(path, Entry.of(path.name, path.stat(follow_symlinks=False)), ()).identity
     except OSError:
         return None
 
@@ -337,7 +326,10 @@ def ignored_in(project: Project, coordinators: Iterable[int]) -> Iterator[Ignore
             hint = f"`cumulus coordinators add {entry.name}`, or move its drops to another one's folder"
             yield Ignored(printable(entry.path), "unknown-coordinator", f"there is no coordinator {entry.name}", hint)
         else:
-            yield from _ignored_drops(Path(entry.path))
+            for drop in _entries(Path(entry.path)):
+                problem = _folder_problem(drop) or _find_drop_problem(Path(drop.path))
+                if problem is not None and problem[0] != "hidden":
+                    yield Ignored(printable(drop.path), *problem)
 
 
 def _is_folder(entry: os.DirEntry[str]) -> bool:
@@ -347,14 +339,7 @@ def _is_folder(entry: os.DirEntry[str]) -> bool:
         return False
 
 
-def _ignored_drops(folder: Path) -> Iterator[Ignored]:
-    for entry in _entries(folder):
-        problem = _folder_problem(entry) or _drop_problem(Path(entry.path))
-        if problem is not None and problem[0] != "hidden":
-            yield Ignored(printable(entry.path), *problem)
-
-
-def _drop_problem(path: Path) -> tuple[str, str, str] | None:
+def _find_drop_problem(path: Path) -> tuple[str, str, str] | None:
     """Why nothing of a folder is taken that might be a drop."""
     try:
         drop = DropFolder.look(path)

@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 
 from cumulus_ops.files.columns import EVENT, RawFile
-from cumulus_ops.files.pieces import changes
+from cumulus_ops.files.landed import changes
 
 __all__ = ["Spool", "from_start", "temporary"]
 

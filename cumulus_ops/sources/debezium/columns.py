@@ -180,7 +180,7 @@ def decoded(column: pa.Array, encoding: Encoding) -> pa.Array:
         case "zoned date":
             return pc.replace_substring_regex(column, r"Z$", "")
         case "unsure":
-            return _unsure(column)
+            return _show_unsure(column)
     return column
 
 
@@ -218,7 +218,7 @@ def _decimals(column: pa.Array, scale: int) -> pa.Array:
     numbers = [_unscaled(value) for value in words.dictionary.to_pylist()]
     if all(n is not None and -(10**18) < n < 10**18 for n in numbers):
         unscaled = pa.array(numbers, pa.int64()).take(words.indices)
-        return _shifted(unscaled, scale)
+        return _widen(unscaled, scale)
     texts = pa.array([decimal_text(value, scale) for value in words.dictionary.to_pylist()], pa.string())
     return texts.take(words.indices)
 
@@ -231,7 +231,7 @@ def _unscaled(value: str) -> int | None:
     return int.from_bytes(raw, "big", signed=True) if 0 < len(raw) <= NARROW else None
 
 
-def _shifted(unscaled: pa.Array, scale: int) -> pa.Array:
+def _widen(unscaled: pa.Array, scale: int) -> pa.Array:
     """int64 as decimal128 of 18 digits, by their bytes: no number is computed."""
     low = np.asarray(unscaled.fill_null(0), dtype=np.int64)
     both = np.empty((len(low), 2), dtype=np.int64)
@@ -256,7 +256,7 @@ def _nanoseconds(column: pa.Array) -> pa.Array:
     return pc.binary_join_element_wise(pc.cast(column, pa.string()), "nanoseconds since 1970", " ")
 
 
-def _unsure(column: pa.Array) -> pa.Array:
+def _show_unsure(column: pa.Array) -> pa.Array:
     """Without a schema: what can only be one thing is it; the rest says what it may be, and is rejected."""
     if pa.types.is_integer(column.type):
         text = "ms, us or ns since 1970? Say `timestamps: us` for the source, or send schemas"
@@ -299,12 +299,20 @@ class ImageReader:
             end = begin + sum(1 for _ in group)
             parts.append(self._read_alike(images[begin:end], schema))
             begin = end
-        return _stacked(parts)
+        return _stack(parts)
 
     def _read_alike(self, images: Sequence[Raw], schema: bytes) -> pa.Table:
         known = encodings_in(schema)
-        encodings = self._probed(images) if known is None else known
-        wanted = {c.name: self._checked(c.name, encodings) for c in self.relation.columns if c.name in encodings}
+        encodings = self._probe(images) if known is None else known
+        wanted = {c.name: encodings[c.name] for c in self.relation.columns if c.name in encodings}
+        for name, encoding in wanted.items():
+            if encoding.json is None:
+                raise SetupProblem(
+                    f"column {name} is {encoding.meaning}, which no column type holds",
+                    kind="wrong-type",
+                    place=self.place,
+                    hint="take it out of the relation, or convert it in the connector (a transform, or a converter for its type)",
+                )
         missing = [c.name for c in self.relation.columns if c.name not in wanted and not c.type.nullable]
         if missing:
             raise SetupProblem(
@@ -313,7 +321,7 @@ class ImageReader:
                 place=self.place,
                 hint=f"the table has {', '.join(sorted(encodings))}; the relation's columns have the same names",
             )
-        table = _parsed(images, wanted)
+        table = _parse(images, wanted)
         columns = {
             c.name: decoded(table.column(c.name).combine_chunks(), wanted[c.name])
             if c.name in wanted
@@ -322,18 +330,7 @@ class ImageReader:
         }
         return readable(pa.table(columns), self.relation, self.place)
 
-    def _checked(self, name: str, encodings: Mapping[str, Encoding]) -> Encoding:
-        found = encodings[name]
-        if found.json is None:
-            raise SetupProblem(
-                f"column {name} is {found.meaning}, which no column type holds",
-                kind="wrong-type",
-                place=self.place,
-                hint="take it out of the relation, or convert it in the connector (a transform, or a converter for its type)",
-            )
-        return found
-
-    def _probed(self, images: Iterable[Raw]) -> dict[str, Encoding]:
+    def _probe(self, images: Iterable[Raw]) -> dict[str, Encoding]:
         """Without a schema: by the first value of each column, and what the column is declared as."""
         types = {c.name: c.type for c in self.relation.columns}
         first: dict[str, type | None] = {}
@@ -349,13 +346,13 @@ class ImageReader:
         }
 
 
-def _parsed(images: Sequence[Raw], wanted: Mapping[str, Encoding]) -> pa.Table:
+def _parse(images: Sequence[Raw], wanted: Mapping[str, Encoding]) -> pa.Table:
     """As JSON; if not all of it can be read so, one row after the other."""
     block = b"\n".join(images)
     schema = pa.schema([(name, encoding.json) for name, encoding in wanted.items()])
     try:
         if any(pa.types.is_floating(t) for t in schema.types) and EXPONENT.search(block):
-            return _one_by_one(images, schema)
+            return _parse_one_by_one(images, schema)
         options = pajson.ParseOptions(explicit_schema=schema, unexpected_field_behavior="ignore")
         read = pajson.ReadOptions(use_threads=False, block_size=max(1 << 20, len(block) + 1))
         return (
@@ -364,43 +361,38 @@ def _parsed(images: Sequence[Raw], wanted: Mapping[str, Encoding]) -> pa.Table:
             .combine_chunks()
         )
     except pa.ArrowInvalid:
-        return _one_by_one(images, schema)
+        return _parse_one_by_one(images, schema)
 
 
-def _one_by_one(images: Sequence[Raw], schema: pa.Schema) -> pa.Table:
+def _parse_one_by_one(images: Sequence[Raw], schema: pa.Schema) -> pa.Table:
     """The careful way: what has not the type of its column becomes text, and the column with it."""
     rows = [json.loads(bytes(image), parse_float=_Number, parse_constant=str) for image in images]
-    return pa.table({f.name: _column([row.get(f.name) for row in rows], f.type) for f in schema})
+    return pa.table({f.name: _make_column([row.get(f.name) for row in rows], f.type) for f in schema})
 
 
 class _Number(str):
     """A number that is not an integer, by its digits."""
 
 
-def _column(values: list[Any], type_: pa.DataType) -> pa.Array:
+def _make_column(values: list[Any], type_: pa.DataType) -> pa.Array:
     try:
         if pa.types.is_floating(type_):
-            return pa.array([None if v is None else float(_number(v)) for v in values], type_)
+            return pa.array([None if v is None else float(_read_number(v)) for v in values], type_)
         if pa.types.is_boolean(type_) and any(isinstance(v, int) and not isinstance(v, bool) for v in values):
             raise pa.ArrowInvalid("numbers")
         return pa.array(values, type_)
     except (pa.ArrowInvalid, pa.ArrowTypeError, OverflowError, TypeError, ValueError):
-        return pa.array([_text(v) for v in values], pa.string())
+        texts = (v if v is None or isinstance(v, str) else json.dumps(v) for v in values)
+        return pa.array(list(texts), pa.string())
 
 
-def _number(value: object) -> str | int:
+def _read_number(value: object) -> str | int:
     if isinstance(value, (_Number, int)) and not isinstance(value, bool) and abs(float(value)) != float("inf"):
         return value
     raise ValueError(value)
 
 
-def _text(value: object) -> str | None:
-    if value is None or isinstance(value, str):
-        return value
-    return json.dumps(value)
-
-
-def _stacked(parts: Sequence[pa.Table]) -> pa.Table:
+def _stack(parts: Sequence[pa.Table]) -> pa.Table:
     """Rows of several schemas; columns that differ in type as text."""
     if len(parts) == 1:
         return parts[0]

@@ -230,8 +230,8 @@ class DebeziumStream:
             SetupProblem: there is no such folder, or a file changed or came too late.
         """
         at = Position.parse(position)
-        files = self._files(at)
-        while (span := self._scan(at, files)) is not None:
+        files = self._find_files(at)
+        while (span := self._find_span(at, files)) is not None:
             end = span.end
             yield Delivery(
                 self.name,
@@ -250,7 +250,7 @@ class DebeziumStream:
 
     # files
 
-    def _files(self, at: Position) -> list[StreamFile]:
+    def _find_files(self, at: Position) -> list[StreamFile]:
         """The files from the position on."""
         files, others = stream_files(self._settings.folder)
         for name in sorted({*others} - self._told):
@@ -266,7 +266,7 @@ class DebeziumStream:
             )
         return files
 
-    def _scan(self, begin: Position, files: Sequence[StreamFile]) -> _Span | None:
+    def _find_span(self, begin: Position, files: Sequence[StreamFile]) -> _Span | None:
         """The next span; None if no whole transaction waits, and not much else."""
         known = next((span for span in self._spans if span.begin == begin), None)
         if known is not None:
@@ -364,9 +364,8 @@ class _Reading:
             assembler.end()
             assembler.late = key if self._until is None else self._until.open
             self._reach(file, at, number)
-        self.full = (
-            self._until is None and assembler.open is None and bool(assembler.done)
-        )  # the next file is another delivery
+        # The next file is another delivery.
+        self.full = self._until is None and assembler.open is None and bool(assembler.done)
 
     def _may_end(self, text: bytes, is_last: bool, settled: bool) -> bool:
         """Whether a line without an end is all there."""

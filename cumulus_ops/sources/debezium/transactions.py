@@ -233,7 +233,11 @@ class Assembler:
         source = message.source
         if source is None or source.table is None:
             raise BadLine("an envelope without its source")
-        table, relation = self._name_table(source)
+        known = (source.name, source.db, source.schema, source.table)
+        if known not in self._tables:
+            names = table_names(source)
+            self._tables[known] = (names[-1], self._relation_of(names))
+        table, relation = self._tables[known]
         transaction = self._find_transaction(transaction_key(message, source), message)
         if relation is None:
             self._count(f"table {table}")
@@ -378,15 +382,6 @@ class Assembler:
         return False
 
     # names
-
-    def _name_table(self, source: Origin) -> tuple[str, str | None]:
-        """A table's name for people, and its relation."""
-        known = (source.name, source.db, source.schema, source.table)
-        found = self._tables.get(known)
-        if found is None:
-            names = table_names(source)
-            found = self._tables[known] = (names[-1], self._relation_of(names))
-        return found
 
     def _read_counts(self, message: Message) -> Mapping[str, int]:
         """How many changes an END announces, of the tables that are asked for."""

@@ -18,7 +18,7 @@ from itertools import pairwise
 from cumulus_ops.append.delivery import Delivery, Part
 from cumulus_ops.catalog.catalog import Catalog
 from cumulus_ops.catalog.identity import claimed_by
-from cumulus_ops.files.pieces import PIECE_ROWS, piece_rows
+from cumulus_ops.files.landed import PIECE_ROWS, piece_rows
 from cumulus_ops.project.errors import SetupProblem
 from cumulus_ops.project.processes import reach
 from cumulus_ops.project.settings import Project, SourceSettings

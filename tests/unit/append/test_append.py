@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 from cumulus_ops.append.append import append_delivery
 from cumulus_ops.catalog.catalog import Catalog
 from cumulus_ops.catalog.records import ProgramRecord
-from cumulus_ops.files.pieces import changes, event_cuts, piece_rows
+from cumulus_ops.files.landed import changes, event_cuts, piece_rows
 from cumulus_ops.project.errors import Conflict
 from cumulus_ops.project.settings import Project
 from cumulus_ops.project.versions import event_version
