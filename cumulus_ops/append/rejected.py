@@ -29,12 +29,12 @@ from m3.program import Relation
 __all__ = [
     "drop",
     "events_of",
+    "join_chunks",
     "json_records",
-    "quoted",
+    "quote_json",
     "read_rejected",
     "rejected_rows",
     "restamp",
-    "whole",
     "without_events",
 ]
 
@@ -62,7 +62,7 @@ def rejected_rows(rows: pa.Table, kind: str, reasons: pa.Array | pa.ChunkedArray
     """
     texts = pa.repeat(reasons, len(rows)) if isinstance(reasons, str) else reasons
     columns = [pa.repeat(kind, len(rows)), texts, pa.nulls(len(rows), pa.int64()), json_records(rows)]
-    return pa.Table.from_arrays([whole(c) for c in columns], schema=REJECTED_SCHEMA)
+    return pa.Table.from_arrays([join_chunks(c) for c in columns], schema=REJECTED_SCHEMA)
 
 
 def json_records(rows: pa.Table) -> pa.Array:
@@ -72,13 +72,17 @@ def json_records(rows: pa.Table) -> pa.Array:
     >>> json_records(row).to_pylist()
     ['{"op": "D", "event": 7, "n": "a \\\\"b\\\\""}']
     """
-    signs = whole(rows[SIGN])
+    signs = join_chunks(rows[SIGN])
     spelled = pc.index_in(signs, value_set=pa.array(WORDS, pa.int8()))
     columns = {OP: pa.array(WORDS.values()).take(spelled), EVENT: rows[OFFSET]}
     columns |= {name: rows[name] for name in rows.column_names if name not in (SIGN, OFFSET)}
     parts: list[pa.Array | str] = []
     for name, column in columns.items():
-        parts += ["{" if not parts else ", ", json.dumps(name, ensure_ascii=False) + ": ", _json_texts(whole(column))]
+        parts += [
+            "{" if not parts else ", ",
+            json.dumps(name, ensure_ascii=False) + ": ",
+            _json_texts(join_chunks(column)),
+        ]
     return pc.binary_join_element_wise(
         *[_scalar(p) if isinstance(p, str) else p for p in parts], _scalar("}"), _scalar("")
     )
@@ -90,13 +94,13 @@ def _json_texts(values: pa.Array) -> pa.Array:
         values = pc.cast(values, values.type.value_type)
     texts = pc.cast(values, pa.string())
     if pa.types.is_floating(values.type):
-        texts = pc.if_else(pc.is_finite(values), texts, quoted(texts))
+        texts = pc.if_else(pc.is_finite(values), texts, quote_json(texts))
     elif not (pa.types.is_integer(values.type) or pa.types.is_boolean(values.type)):
-        texts = quoted(texts)
+        texts = quote_json(texts)
     return pc.fill_null(texts, "null")
 
 
-def quoted(texts: pa.Array) -> pa.Array:
+def quote_json(texts: pa.Array) -> pa.Array:
     """Each text as JSON."""
     escaped = pc.replace_substring(pc.replace_substring(texts, "\\", "\\\\"), '"', '\\"')
     if pc.any(pc.match_substring_regex(escaped, "[\\x00-\\x1f]")).as_py():
@@ -108,7 +112,7 @@ def _scalar(text: str) -> pa.Scalar:
     return pa.scalar(text, pa.string())
 
 
-def whole(column: pa.Array | pa.ChunkedArray) -> pa.Array:
+def join_chunks(column: pa.Array | pa.ChunkedArray) -> pa.Array:
     """A column in one piece."""
     if not isinstance(column, pa.ChunkedArray):
         return column

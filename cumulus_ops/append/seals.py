@@ -16,7 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from cumulus_ops.append.checks import Checks, Reason
-from cumulus_ops.append.rejected import quoted, rejected_rows, whole
+from cumulus_ops.append.rejected import join_chunks, quote_json, rejected_rows
 from cumulus_ops.catalog.catalog import Catalog
 from cumulus_ops.catalog.values import SealChange, Sealing, ValueState
 from cumulus_ops.files.columns import OFFSET, REJECTED_SCHEMA, SIGN, RawFile
@@ -49,7 +49,7 @@ def seal_texts(rows: pa.Table, columns: Sequence[str]) -> pa.Array:
     parts: list[pa.Array | pa.Scalar] = []
     for name in columns:
         values = _plain(rows[name])
-        parts += [pa.scalar("," if parts else "["), pc.fill_null(quoted(pc.cast(values, pa.string())), "null")]
+        parts += [pa.scalar("," if parts else "["), pc.fill_null(quote_json(pc.cast(values, pa.string())), "null")]
     return pc.binary_join_element_wise(*parts, pa.scalar("]"), pa.scalar(""))
 
 
@@ -62,7 +62,7 @@ def distinct_texts(rows: pa.Table, columns: Sequence[str]) -> list[str]:
 
 def _plain(column: pa.ChunkedArray) -> pa.Array:
     """In one piece, without a dictionary, and of a type that Arrow can group and print."""
-    array = whole(column)
+    array = join_chunks(column)
     if pa.types.is_dictionary(array.type):
         return array.dictionary_decode()
     if pa.types.is_decimal(array.type):

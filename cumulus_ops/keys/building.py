@@ -22,7 +22,7 @@ from cumulus_ops.files.columns import SIGN
 from cumulus_ops.files.log_files import OpenLog
 from cumulus_ops.keys.columns import KeyCodes, in_key_order, plain
 from cumulus_ops.keys.judging import show
-from cumulus_ops.keys.runs import Entries, KeyFile, Run, open_run, stamp_of, stamped_epoch, together
+from cumulus_ops.keys.runs import Entries, KeyFile, Run, join_entries, open_run, stamp_of, stamped_epoch
 from cumulus_ops.project.errors import Conflict, IntegrityProblem
 from cumulus_ops.project.settings import Project
 from m3.program import Relation
@@ -32,15 +32,15 @@ __all__ = [
     "Proof",
     "Violations",
     "build",
-    "limited",
-    "merged",
-    "newest_first",
+    "ensure_index",
+    "group_parts",
+    "merge_runs",
     "pick",
     "prove_index",
     "signature",
-    "sliced",
+    "slice_runs",
     "sort_log",
-    "up_to_date",
+    "sort_newest_first",
 ]
 
 
@@ -59,7 +59,7 @@ RUN_ROWS = 1 << 20
 Keep = Callable[[np.ndarray, np.ndarray], np.ndarray]
 
 
-def newest_first(runs: Sequence[KeyRun]) -> list[KeyRun]:
+def sort_newest_first(runs: Sequence[KeyRun]) -> list[KeyRun]:
     """In the order in which they are looked into."""
     return sorted(runs, key=lambda run: (-run.last, run.lowest))
 
@@ -93,7 +93,7 @@ def _size_class(rows: int) -> int:
     return int(np.log2(max(rows, SMALLEST_ROWS) / SMALLEST_ROWS) / np.log2(FAN) + 0.999)
 
 
-def merged(key: KeyCodes, runs: Sequence[Run], names: Sequence[str], keep: Keep | None = None) -> Iterator[Entries]:
+def merge_runs(key: KeyCodes, runs: Sequence[Run], names: Sequence[str], keep: Keep | None = None) -> Iterator[Entries]:
     """The newest entry of each key, in the order of their codes, some thousands at a time.
 
     Args:
@@ -109,12 +109,12 @@ def merged(key: KeyCodes, runs: Sequence[Run], names: Sequence[str], keep: Keep 
             begins = range(0, run.rows, CHUNK_ROWS)
             yield from _keep((run.part(i, min(i + CHUNK_ROWS, run.rows), names) for i in begins), keep)
         return
-    for parts in sliced(runs, names):
+    for parts in slice_runs(runs, names):
         newest = parts[0]
         if (
             len(parts) > 1
         ):  # the first entry of each key, as runs are newest first and the order of keys keeps that of their rows
-            whole = together(parts)
+            whole = join_entries(parts)
             order = in_key_order(key, whole.codes, whole.table)
             chosen = order.at(np.flatnonzero(order.first))
             rows = whole.table.select(list(names)).take(pa.array(chosen))
@@ -132,7 +132,7 @@ def _keep(parts: Iterable[Entries], keep: Keep | None) -> Iterator[Entries]:
             yield Entries(part.codes[stays], part.counts[stays], part.stamps[stays], rows)
 
 
-def sliced(runs: Sequence[Run], names: Sequence[str]) -> Iterator[list[Entries]]:
+def slice_runs(runs: Sequence[Run], names: Sequence[str]) -> Iterator[list[Entries]]:
     """Parts of all runs for one range of codes after the other, so narrow that there are few entries in each; none divides a code."""
     if not runs:
         return
@@ -151,7 +151,7 @@ def sliced(runs: Sequence[Run], names: Sequence[str]) -> Iterator[list[Entries]]
             yield parts
 
 
-def limited(parts: Iterable[Entries], rows: int) -> Iterator[Iterator[Entries]]:
+def group_parts(parts: Iterable[Entries], rows: int) -> Iterator[Iterator[Entries]]:
     """The parts, in lots of about so many entries; each lot has to be used up before the next one."""
     rest = iter(parts)
 
@@ -195,7 +195,7 @@ def signature(relation: Relation) -> str:
     return hashlib.sha256(repr((FORMAT, columns, relation.key)).encode()).hexdigest()
 
 
-def up_to_date(project: Project, catalog: Catalog, relation: Relation, label: str) -> KeyIndex:
+def ensure_index(project: Project, catalog: Catalog, relation: Relation, label: str) -> KeyIndex:
     """The index of a relation, built if there is none, or if something was appended without it.
 
     Raises:
@@ -305,7 +305,7 @@ def _write_sorted(relation: Relation, waiting: list[Entries], scratch: KeyFile) 
     waiting.clear()
     if not parts:
         return
-    whole = together(parts)
+    whole = join_entries(parts)
     places = np.argsort(whole.codes, kind="stable")
     entries = Entries(
         whole.codes[places], whole.counts[places], whole.stamps[places], whole.table.take(pa.array(places))
@@ -322,8 +322,8 @@ def _write_netted(
     names = [c.name for c in relation.columns]
     found: list[NewKeyRun] = []
     waiting: list[Entries] = []
-    for parts in sliced(runs, names):
-        waiting.append(_net_rows(relation, key, together(parts), lowest_open, violations))
+    for parts in slice_runs(runs, names):
+        waiting.append(_net_rows(relation, key, join_entries(parts), lowest_open, violations))
         if sum(part.rows for part in waiting) >= RUN_ROWS:
             found += filter(None, [file.write(relation, waiting)])
             waiting = []
@@ -418,8 +418,8 @@ def prove_index(project: Project, catalog: Catalog, relation: Relation, label: s
     scratch = KeyFile(project.state, label)
     try:
         runs = list(sort_log(project.state, relation, key, files, scratch))
-        opened = [open_run(project.state, relation, run) for run in newest_first(index.runs)]
-        for parts in limited(merged(key, opened, names), RUN_ROWS):
+        opened = [open_run(project.state, relation, run) for run in sort_newest_first(index.runs)]
+        for parts in group_parts(merge_runs(key, opened, names), RUN_ROWS):
             runs += filter(None, [scratch.write(relation, map(_negate, parts))])
         scratch.close()
         differences = list(_find_differences(relation, key, [open_run(project.state, relation, run) for run in runs]))
@@ -455,8 +455,8 @@ def _find_differences(relation: Relation, key: KeyCodes, runs: Sequence[Run]) ->
     """How many rows differ in one range of codes after the other, and which, if they are few."""
     names = tuple(c.name for c in relation.columns)
     whole_rows = KeyCodes(names, "hashed", key.by_coordinator)
-    for parts in sliced(runs, names):
-        part = together(parts)
+    for parts in slice_runs(runs, names):
+        part = join_entries(parts)
         row_codes = whole_rows.encode(part.table, 0) ^ (part.codes if key.by_coordinator else 0)
         order = in_key_order(whole_rows, row_codes, part.table)
         places, begins = order.all_places(), np.flatnonzero(order.first)

@@ -57,11 +57,11 @@ __all__ = [
     "KeyFile",
     "Run",
     "hint_for",
+    "join_entries",
     "look_up",
     "open_run",
     "stamp_of",
     "stamped_epoch",
-    "together",
 ]
 
 
@@ -187,7 +187,7 @@ class Entries:
         return Entries(self.codes[begin:end], self.counts[begin:end], self.stamps[begin:end], rows)
 
 
-def together(parts: Sequence[Entries]) -> Entries:
+def join_entries(parts: Sequence[Entries]) -> Entries:
     """All entries of some parts, one part after the other."""
     if len(parts) == 1:
         return parts[0]
@@ -214,7 +214,7 @@ class KeyFile:
         kept = [part for part in parts if part.rows]
         if not kept:
             return None
-        whole = together(kept)
+        whole = join_entries(kept)
         run = self._pack.append(_encode(relation, whole))
         return NewKeyRun(relation.name, run.path, run.offset, run.bytes, run.rows, whole.lowest, whole.highest)
 

@@ -20,7 +20,16 @@ import pyarrow as pa
 from cumulus_ops.catalog.catalog import Catalog
 from cumulus_ops.catalog.records import Batch, KeyChange, KeyRun, NewKeyRun
 from cumulus_ops.files.columns import OFFSET, REJECTED_SCHEMA, SIGN
-from cumulus_ops.keys.building import RUN_ROWS, Keep, limited, merged, newest_first, pick, signature, up_to_date
+from cumulus_ops.keys.building import (
+    RUN_ROWS,
+    Keep,
+    ensure_index,
+    group_parts,
+    merge_runs,
+    pick,
+    signature,
+    sort_newest_first,
+)
 from cumulus_ops.keys.columns import KeyCodes, equal_rows
 from cumulus_ops.keys.judging import PART, Judge, Judged, Reason, Rejections, reject, show
 from cumulus_ops.keys.runs import Entries, KeyFile, Run, hint_for, open_run, stamp_of, stamped_epoch
@@ -163,11 +172,11 @@ class KeyStage:
 
     def _open(self, name: str) -> _Index:
         relation, settings = next(r for r in self._project.relations if r.name == name), self._project.keys[name]
-        stored = up_to_date(self._project, self._catalog, relation, self._label)
+        stored = ensure_index(self._project, self._catalog, relation, self._label)
         gone = self._gone if settings.writers == "one" else None
         names = tuple(c.name for c in relation.columns)
         judge = Judge(KeyCodes.of(relation), names, settings.mode, self._epoch, self._coordinator, gone)
-        runs = [self._open_run(relation, run) for run in newest_first(stored.runs)]
+        runs = [self._open_run(relation, run) for run in sort_newest_first(stored.runs)]
         return _Index(relation, judge, stored.version, signature(relation), runs)
 
     @functools.cached_property
@@ -193,7 +202,7 @@ class KeyStage:
             raise damaged(place, "its file is missing") from None
 
     def _write(self, index: _Index) -> None:
-        parts = merged(index.judge.key, index.held[::-1], index.judge.names)
+        parts = merge_runs(index.judge.key, index.held[::-1], index.judge.names)
         run = self._file.write(index.relation, parts)
         if run is not None:
             index.written.append(run)
@@ -421,9 +430,9 @@ def _merge_runs(project: Project, catalog: Catalog, relation: Relation, label: s
     # Only with the oldest run merged nothing is below a key that is gone; else an older entry of it would come to light.
     keep = _keep_living(catalog.key_indexes.lowest_open_epoch()) if len(runs) == len(index.runs) else None
     try:
-        opened = [open_run(project.state, relation, run) for run in newest_first(runs)]
-        parts = merged(KeyCodes.of(relation), opened, [c.name for c in relation.columns], keep)
-        new = [run for some in limited(parts, RUN_ROWS) if (run := file.write(relation, some)) is not None]
+        opened = [open_run(project.state, relation, run) for run in sort_newest_first(runs)]
+        parts = merge_runs(KeyCodes.of(relation), opened, [c.name for c in relation.columns], keep)
+        new = [run for some in group_parts(parts, RUN_ROWS) if (run := file.write(relation, some)) is not None]
         file.close()
         reach("keys.before-merge")
         catalog.key_indexes.commit_merge(runs, new)

@@ -29,7 +29,7 @@ from cumulus_ops.files.columns import EVENT, OP, RawFile
 from cumulus_ops.project.errors import SetupProblem
 from cumulus_ops.project.settings import Project, SourceSettings
 from cumulus_ops.project.yaml_nodes import Section
-from cumulus_ops.sources.source import readable, tables_of
+from cumulus_ops.sources.source import make_readable, tables_of
 from cumulus_ops.sources.spool import Spool
 from m3.program import Relation
 
@@ -186,7 +186,7 @@ class ChangingTable:
             dataset = table.to_pyarrow_dataset()
             for batch in dataset.to_batches(columns=columns, batch_size=rows):
                 if len(batch):
-                    yield readable(_plain(pa.Table.from_batches([batch])), relation, self.uri)
+                    yield make_readable(_plain(pa.Table.from_batches([batch])), relation, self.uri)
 
     def kinds(self, version: int) -> set[str]:
         """Which kinds of changes a version has; little is read for it."""
@@ -198,7 +198,7 @@ class ChangingTable:
     def changes(self, version: int, relation: Relation) -> Iterator[pa.Table]:
         """The rows that a version changed: the relation's columns, then :data:`CHANGE`; in no particular order."""
         for batch in self._changes(version, [*self._columns(self._table, relation), CHANGE]):
-            yield readable(_plain(pa.Table.from_batches([batch])), relation, self.uri)
+            yield make_readable(_plain(pa.Table.from_batches([batch])), relation, self.uri)
 
     def _changes(self, version: int, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
         hint = (

@@ -16,7 +16,7 @@ from cumulus_ops.project.settings import Project, SourceSettings
 from cumulus_ops.project.yaml_nodes import Item
 from m3.program import Relation
 
-__all__ = ["Delivery", "Part", "RawFile", "Source", "SourceKind", "readable", "tables_of"]
+__all__ = ["Delivery", "Part", "RawFile", "Source", "SourceKind", "make_readable", "tables_of"]
 
 
 # Which tables relations follow, as every kind of source says it: ``tables: {relation: table}``.
@@ -55,7 +55,7 @@ def tables_of(project: Project, item: Item, *, lists: bool = False) -> dict[str,
 # Columns that come from elsewhere, before the checks see them.
 
 
-def readable(table: pa.Table, relation: Relation, place: str) -> pa.Table:
+def make_readable(table: pa.Table, relation: Relation, place: str) -> pa.Table:
     """A table, if each of its columns may hold values of the relation's. What cannot be a value is not the rows' fault: nothing of them may be
     put aside, so the source stands still until somebody has looked.
 

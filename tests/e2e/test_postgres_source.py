@@ -17,7 +17,7 @@ from cumulus_ops.opening.runtime import initialise, open_runtime
 from cumulus_ops.project.errors import Conflict, NotYet, SetupProblem
 from cumulus_ops.project.settings import load_project
 from cumulus_ops.query.read import read_view
-from cumulus_ops.sources.postgres.connection import connect, opened
+from cumulus_ops.sources.postgres.connection import connect, open_session
 from cumulus_ops.sources.postgres.slot import our_slots
 from cumulus_ops.sources.postgres.tables import Position
 from m3.datatypes import BOOL, DATE, DOUBLE, INT, STRING, TIMESTAMP, decimal
@@ -202,7 +202,7 @@ def test_what_another_process_has_done_meanwhile_is_no_problem(shop: Follower, d
     for delivery in deliveries[2:]:
         shop.take(delivery)
         begin = Position.parse(delivery.begin or "").lsn
-        with opened(shop.settings) as session:
+        with open_session(shop.settings) as session:
             assert [slot.confirmed for slot in our_slots(session, shop.settings)] == [begin], "none is decoded twice"
     assert old != shop.position
     assert shop.rows["orders"] == database.rows(shop.tables["orders"])

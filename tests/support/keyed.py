@@ -16,7 +16,7 @@ from cumulus_ops.append.batches import DropBatches
 from cumulus_ops.catalog import tables as t
 from cumulus_ops.catalog.catalog import Catalog
 from cumulus_ops.files.columns import event_schema
-from cumulus_ops.keys.building import build, merged, newest_first, prove_index, up_to_date
+from cumulus_ops.keys.building import build, ensure_index, merge_runs, prove_index, sort_newest_first
 from cumulus_ops.keys.columns import KeyCodes
 from cumulus_ops.keys.runs import open_run
 from cumulus_ops.keys.stage import KeyStage, tidy_keys
@@ -219,10 +219,10 @@ def found_in_index(project: Project, catalog: Catalog, relation: Relation, *, re
     with catalog.leases.step() as step:
         if rebuild:
             build(project, catalog, relation, step.label)
-        index = up_to_date(project, catalog, relation, step.label)
-        runs = [open_run(project.state, relation, run) for run in newest_first(index.runs)]
+        index = ensure_index(project, catalog, relation, step.label)
+        runs = [open_run(project.state, relation, run) for run in sort_newest_first(index.runs)]
         found: Counter[Row] = Counter()
-        for part in merged(KeyCodes.of(relation), runs, names):
+        for part in merge_runs(KeyCodes.of(relation), runs, names):
             rows = part.table
             assert (part.codes[1:] >= part.codes[:-1]).all()
             for row, count in zip(zip(*rows.to_pydict().values(), strict=True), part.counts.tolist(), strict=True):

@@ -21,11 +21,11 @@ import pyarrow.json as pajson
 from msgspec import Raw
 
 from cumulus_ops.project.errors import SetupProblem
-from cumulus_ops.sources.source import readable
+from cumulus_ops.sources.source import make_readable
 from m3.datatypes import Type
 from m3.program import Relation
 
-__all__ = ["Encoding", "ImageReader", "decimal_text", "decoded", "encoding_of", "encodings_in", "nulls_at"]
+__all__ = ["Encoding", "ImageReader", "decimal_text", "decode_column", "encoding_of", "encodings_in", "nulls_at"]
 
 
 # What the columns of a table are encoded as: from the schema that a message carries, or from what a project says.
@@ -151,19 +151,19 @@ UNITS = {"ms": pa.timestamp("ms"), "us": pa.timestamp("us")}
 ALL_DIGITS = Context(prec=100_000)
 
 
-def decoded(column: pa.Array, encoding: Encoding) -> pa.Array:
+def decode_column(column: pa.Array, encoding: Encoding) -> pa.Array:
     """A column that was read as ``encoding.json``, as it is meant.
 
-    >>> decoded(pa.array(["AfQ=", None]), Encoding(pa.string(), "decimal", 2)).to_pylist()
+    >>> decode_column(pa.array(["AfQ=", None]), Encoding(pa.string(), "decimal", 2)).to_pylist()
     [Decimal('5.00'), None]
-    >>> decoded(pa.array(["2018-06-20T13:37:03Z"]), Encoding(pa.string(), "zoned")).to_pylist()
+    >>> decode_column(pa.array(["2018-06-20T13:37:03Z"]), Encoding(pa.string(), "zoned")).to_pylist()
     ['2018-06-20 13:37:03']
     """
     if pa.types.is_string(column.type) and encoding.meaning in ("days", "ms", "us", "ns"):
         # A column in which some value is no number, as text: the others mean what they mean.
         whole = pc.match_substring_regex(column, WHOLE)
         numbers = pc.cast(pc.if_else(whole, column, pa.scalar(None, pa.string())), pa.int64())
-        return pc.if_else(whole, pc.cast(decoded(numbers, encoding), pa.string()), column)
+        return pc.if_else(whole, pc.cast(decode_column(numbers, encoding), pa.string()), column)
     match encoding.meaning:
         case "decimal":
             return _decimals(column, encoding.scale)
@@ -323,12 +323,12 @@ class ImageReader:
             )
         table = _parse(images, wanted)
         columns = {
-            c.name: decoded(table.column(c.name).combine_chunks(), wanted[c.name])
+            c.name: decode_column(table.column(c.name).combine_chunks(), wanted[c.name])
             if c.name in wanted
             else pa.nulls(len(images))
             for c in self.relation.columns
         }
-        return readable(pa.table(columns), self.relation, self.place)
+        return make_readable(pa.table(columns), self.relation, self.place)
 
     def _probe(self, images: Iterable[Raw]) -> dict[str, Encoding]:
         """Without a schema: by the first value of each column, and what the column is declared as."""

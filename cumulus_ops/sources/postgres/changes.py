@@ -24,8 +24,8 @@ from cumulus_ops.sources.postgres.connection import (
     Connection,
     PostgresSettings,
     connect,
-    explained,
-    opened,
+    explain_errors,
+    open_session,
     rows,
     when_free,
 )
@@ -105,7 +105,7 @@ class InitialCopy:
         if self._copied is None:
             self.close()
             try:
-                with explained(self._settings):
+                with explain_errors(self._settings):
                     self._copied = self._copy()
             except BaseException:
                 self.close()
@@ -272,7 +272,7 @@ class Changes:
         settings = self._settings
         spools = {t.relation.name: Spool(settings.folder, change_schema(t)) for t in settings.tables}
         try:
-            with opened(settings) as session:
+            with open_session(settings) as session:
                 self._copy(session, spools)
         except BaseException:
             for spool in spools.values():

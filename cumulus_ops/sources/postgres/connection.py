@@ -25,9 +25,9 @@ __all__ = [
     "TableSettings",
     "connect",
     "connect_for_replication",
-    "explained",
+    "explain_errors",
     "one",
-    "opened",
+    "open_session",
     "rows",
     "stopped",
     "when_free",
@@ -124,13 +124,13 @@ def connect(settings: PostgresSettings) -> Connection:
 
 
 @contextmanager
-def opened(settings: PostgresSettings) -> Iterator[Connection]:
+def open_session(settings: PostgresSettings) -> Iterator[Connection]:
     """A session for a while; its errors are explained.
 
     Raises:
         SetupProblem: the server does not answer, or refuses.
     """
-    with explained(settings):
+    with explain_errors(settings):
         session = connect(settings)
         try:
             yield session
@@ -188,7 +188,7 @@ HOPELESS = ("password", "does not exist", "pg_hba.conf", "no password supplied",
 
 
 @contextmanager
-def explained(settings: PostgresSettings) -> Iterator[None]:
+def explain_errors(settings: PostgresSettings) -> Iterator[None]:
     """Turns the driver's errors into ours.
 
     Raises:

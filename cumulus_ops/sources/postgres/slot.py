@@ -27,7 +27,7 @@ from cumulus_ops.sources.postgres.connection import (
     TableSettings,
     connect_for_replication,
     one,
-    opened,
+    open_session,
     rows,
     stopped,
     when_free,
@@ -291,7 +291,7 @@ def held_slots(settings: PostgresSettings) -> list[Slot]:
     Raises:
         SetupProblem: the server does not answer.
     """
-    with opened(settings) as session:
+    with open_session(settings) as session:
         return our_slots(session, settings)
 
 
@@ -302,7 +302,7 @@ def dropped_slots(settings: PostgresSettings) -> list[Slot]:
         SetupProblem: the server does not answer.
         NotYet: somebody reads one.
     """
-    with opened(settings) as session:
+    with open_session(settings) as session:
         found = our_slots(session, settings)
         for slot in found:
             drop_slot(session, settings, slot.name)

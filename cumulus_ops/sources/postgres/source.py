@@ -24,7 +24,7 @@ from cumulus_ops.project.processes import reach
 from cumulus_ops.project.settings import Project, SourceSettings
 from cumulus_ops.project.yaml_nodes import Item
 from cumulus_ops.sources.postgres.changes import Changes, InitialCopy, has_changes, prepare
-from cumulus_ops.sources.postgres.connection import PostgresSettings, TableSettings, opened
+from cumulus_ops.sources.postgres.connection import PostgresSettings, TableSettings, open_session
 from cumulus_ops.sources.postgres.slot import (
     advance,
     check_publication,
@@ -89,7 +89,7 @@ class PostgresSource:
         """Nothing is held."""
 
     def _initial(self) -> Delivery:
-        with opened(self._settings) as session:
+        with open_session(self._settings) as session:
             prepare(session, self._settings)
             slot = draw_slot(self._settings)
             here, _ = whole_log(session, self._settings, slot)
@@ -119,7 +119,7 @@ class PostgresSource:
     def _ranges(self, here: Position) -> list[tuple[int, int]]:
         """What to read of the log: (begin, end). A short range in which nothing concerns us waits until it is longer."""
         settings = self._settings
-        with opened(settings) as session:
+        with open_session(settings) as session:
             slot, flushed = find_slot(session, settings, here)
             check_publication(session, settings)
             drop_left_over(session, settings, here.slot)

@@ -241,11 +241,11 @@ def leaves(session: Connection, settings: PostgresSettings) -> dict[tuple[str, s
     return {
         (schema, name): table
         for table in settings.tables
-        for schema, name in rows(session, LEAVES, (f"{quoted(table.schema)}.{quoted(table.table)}",))
+        for schema, name in rows(session, LEAVES, (f"{quote_name(table.schema)}.{quote_name(table.table)}",))
     }
 
 
-def quoted(name: str) -> str:
+def quote_name(name: str) -> str:
     """An identifier as a text that regclass reads."""
     return '"' + name.replace('"', '""') + '"'
 

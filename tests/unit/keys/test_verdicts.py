@@ -14,7 +14,7 @@ from cumulus_ops.catalog import tables
 from cumulus_ops.catalog.catalog import Catalog
 from cumulus_ops.catalog.records import KeyChange
 from cumulus_ops.keys import building, stage
-from cumulus_ops.keys.building import signature, up_to_date
+from cumulus_ops.keys.building import ensure_index, signature
 from cumulus_ops.keys.stage import KeyStage, tidy_keys
 from cumulus_ops.project.errors import Conflict
 from cumulus_ops.project.settings import KeySettings, Project
@@ -228,7 +228,7 @@ def test_another_key_makes_another_index(opened: Open) -> None:
     append(project, catalog, 0, "a", _place((0, "I", 1, "a"), (1, "I", 2, "a")))
     other = Relation("place", PLACE.columns, ("name",))
     with catalog.leases.step() as step:
-        index = up_to_date(project, catalog, other, step.label)
+        index = ensure_index(project, catalog, other, step.label)
     assert index.signature == signature(other) != signature(PLACE)
     assert sum(run.rows for run in index.runs) == 1
 
