@@ -92,6 +92,7 @@ class DropBatches:
         if len(rows) == 0:
             return
         batch = self._batches[-1]
+        # An event with more rows than a batch may have is a batch by itself.
         if batch.rows and batch.rows + len(rows) > self._limit:
             for full in batch.files():
                 full.close()

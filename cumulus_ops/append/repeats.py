@@ -7,10 +7,11 @@ rows are compared as multisets, all at once: those of the log count -1, the new 
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -73,13 +74,13 @@ def split_known(
             damaged.append(file)
     offsets = rows[OFFSET].to_numpy()
     seen = np.isin(offsets, np.concatenate(list(files.values()))) if files else np.zeros(len(rows), dtype=bool)
+    # A file whose numbers cannot be read may have any between its lowest and its highest. None of them is taken for new: who counts an event
+    # twice makes every answer wrong from then on, and one in the quarantine can still be counted when the file is restored.
     for file in damaged:
         seen |= (offsets >= file.min_offset) & (offsets <= file.max_offset)
     if not seen.any():
         return Known(rows, 0, REJECTED_SCHEMA.empty_table())
-    old = _LogRows(project, catalog, relation, np.unique(offsets[seen]))
-    old.read(files)
-    old.lose(damaged)
+    old = _read_log_rows(project, catalog, relation, np.unique(offsets[seen]), files, damaged)
     again = _plain(rows.filter(pa.array(seen)), relation)
     fresh, lost = rows.filter(pa.array(~seen)), np.isin(again[OFFSET].to_numpy(), old.lost)
     other = np.isin(again[OFFSET].to_numpy(), _find_different(again, old.rows, relation if upsert else None)) & ~lost
@@ -103,41 +104,47 @@ def _read_offsets(root: Path, file: LogFile) -> np.ndarray:
 _known_offsets = lru_cache(maxsize=1024)(_read_offsets)
 
 
-class _LogRows:
-    """The rows of the log with given numbers, and where they are (column :data:`PLACE`). ``lost`` are the numbers in files that cannot be read,
-    those of batches that are ``damaged``."""
+class _LogRows(NamedTuple):
+    """Rows of the log, with where they are (column :data:`PLACE`). ``lost``: the numbers of events that are in files that cannot be read, or
+    may be; ``damaged``: one of their batches."""
 
-    def __init__(self, project: Project, catalog: Catalog, relation: Relation, numbers: np.ndarray) -> None:
-        self._project, self._catalog, self._relation, self._numbers = project, catalog, relation, numbers
-        self._tables = [event_schema(relation).append(pa.field(PLACE, pa.string())).empty_table()]
-        self.lost, self.damaged = np.array([], dtype=np.int64), ""
+    rows: pa.Table
+    lost: np.ndarray
+    damaged: str
 
-    @property
-    def rows(self) -> pa.Table:
-        return pa.concat_tables(self._tables)
 
-    def read(self, files: dict[LogFile, np.ndarray]) -> None:
-        for file, offsets in files.items():
-            wanted = np.isin(offsets, self._numbers)
-            if not wanted.any():
-                continue
-            place = self._place(file)
-            try:
-                names = event_schema(self._relation).names
-                rows = _plain(read_log(self._project.state, file, names), self._relation).filter(pa.array(wanted))
-            except (IntegrityProblem, pa.ArrowException):  # a file of old may have other types, too
-                self.lost, self.damaged = np.union1d(self.lost, offsets[wanted]), place
-            else:
-                self._tables.append(rows.append_column(PLACE, pa.repeat(place, len(rows))))
+def _read_log_rows(
+    project: Project,
+    catalog: Catalog,
+    relation: Relation,
+    numbers: np.ndarray,
+    files: Mapping[LogFile, np.ndarray],
+    unreadable: Sequence[LogFile],
+) -> _LogRows:
+    """The rows of the log with these numbers.
 
-    def lose(self, damaged: Sequence[LogFile]) -> None:
-        """Of files whose numbers nobody knows, all may be there."""
-        for file in damaged:
-            inside = (self._numbers >= file.min_offset) & (self._numbers <= file.max_offset)
-            self.lost, self.damaged = np.union1d(self.lost, self._numbers[inside]), self._place(file)
-
-    def _place(self, file: LogFile) -> str:
-        return f"batch {file.batch} (drop {self._catalog.log.batch(file.batch).drop})"
+    Args:
+        files: log files, and the number of each of their rows.
+        unreadable: those whose numbers nobody knows.
+    """
+    schema, lost, damaged = event_schema(relation), np.array([], dtype=np.int64), ""
+    tables = [schema.append(pa.field(PLACE, pa.string())).empty_table()]
+    for file, offsets in files.items():
+        wanted = np.isin(offsets, numbers)
+        if not wanted.any():
+            continue
+        place = f"batch {file.batch} (drop {catalog.log.batch(file.batch).drop})"
+        try:
+            rows = _plain(read_log(project.state, file, schema.names), relation).filter(pa.array(wanted))
+        except (IntegrityProblem, pa.ArrowException):  # a file of old may have other types, too
+            lost, damaged = np.union1d(lost, offsets[wanted]), place
+        else:
+            tables.append(rows.append_column(PLACE, pa.repeat(place, len(rows))))
+    for file in unreadable:  # all numbers between its lowest and its highest may be there
+        inside = (numbers >= file.min_offset) & (numbers <= file.max_offset)
+        place = f"batch {file.batch} (drop {catalog.log.batch(file.batch).drop})"
+        lost, damaged = np.union1d(lost, numbers[inside]), place
+    return _LogRows(pa.concat_tables(tables), lost, damaged)
 
 
 def _plain(rows: pa.Table, relation: Relation) -> pa.Table:
@@ -148,6 +155,8 @@ def _plain(rows: pa.Table, relation: Relation) -> pa.Table:
 
 def _find_different(again: pa.Table, old: pa.Table, upsert: Relation | None) -> np.ndarray:
     """The numbers of the events that have other rows than in the log; of a relation with updates by key, what they do to each key."""
+    # Grouped by all columns, where NULL is a value like others; a join would find none of it equal. Rows may be there several times in an
+    # event, and in another order than in the log: sums of weights see neither.
     sides = [(again, 1), (old.drop_columns([PLACE]), -1)]
     if upsert is not None:
         sides = [(_reduce_to_effects(rows, upsert), weight) for rows, weight in sides]

@@ -104,6 +104,7 @@ class SealStage:
             self._mark(relation, seal, mine, found, asked, reasons)
         if not reasons:
             return rows, REJECTED_SCHEMA.empty_table()
+        # The other rows of their events go with them: an event is accepted or rejected whole.
         offsets = rows[OFFSET].to_numpy()
         found[np.isin(offsets, offsets[found >= 0]) & (found < 0)] = len(reasons)
         return rows.filter(pa.array(found < 0)), _reject(rows, found, [*reasons, PART])

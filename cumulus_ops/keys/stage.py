@@ -83,7 +83,7 @@ class _Index:
         return [*self.held[::-1], *self.opened[::-1], *self.stored]
 
     def touches(self, run: Run) -> bool:
-        """Whether the run has a code that this append has something to do with."""
+        """Whether the run has a code that this append has something to do with: one that it changes, or one whose row let it reject something."""
         mine = [*(r.all_codes() for r in (*self.held, *self.opened)), *self.looked_at]
         return any(_share_code(codes, run.all_codes()) for codes in mine)
 
