@@ -12,17 +12,25 @@ import click
 
 from cumulus_ops.cli.options import JSON, explained
 from cumulus_ops.cli.output import print_json
+from cumulus_ops.coordination.labelling import explanation
+from cumulus_ops.coordination.labelling.analysis import Analysis, Step, analyse
+from cumulus_ops.coordination.labelling.annotations import Dataflow, read_dataflow
+from cumulus_ops.coordination.labelling.explanation import explain, to_svg
+from cumulus_ops.coordination.labelling.strategies import Coordination, advise, coordinate, fold
 from cumulus_ops.coordination.plan import AT_ONCE, SEALED, CoordinationPlan, ViewPlan
+from cumulus_ops.light import lazy_module
 from cumulus_ops.project.errors import InputProblem
+from cumulus_ops.project.settings import Project, load_project
 
 if TYPE_CHECKING:
-    from cumulus_ops.coordination.labelling.analysis import Analysis, Step
-    from cumulus_ops.coordination.labelling.annotations import Dataflow
-    from cumulus_ops.coordination.labelling.strategies import Coordination
-    from cumulus_ops.coordination.planning import Planning
-    from cumulus_ops.project.settings import Project
-    from m3 import Program
-    from m3.confluence.proof import Confluence
+    from cumulus_ops.coordination import planning as coordination_planning
+    from cumulus_ops.opening import runtime as opening
+    from m3.confluence import proof
+    from m3.program import Program
+else:  # a file with a dataflow has no program, and no catalog
+    coordination_planning = lazy_module("cumulus_ops.coordination.planning")
+    opening = lazy_module("cumulus_ops.opening.runtime")
+    proof = lazy_module("m3.confluence.proof")
 
 __all__ = [
     "advice_of",
@@ -45,7 +53,7 @@ BATCH = "by batch: an epoch's events may come in any order, and all of a relatio
 EVENT = "by event: each event reads what was stamped before it, because"
 
 
-def ordering_lines(found: Confluence) -> Iterator[str]:
+def ordering_lines(found: proof.Confluence) -> Iterator[str]:
     """What versions a program's events get, and why."""
     yield "VERSIONS"
     if found.grain == "batch":
@@ -59,7 +67,7 @@ def ordering_lines(found: Confluence) -> Iterator[str]:
         yield from textwrap.wrap(f"the order of {', '.join(free)} would be free", WIDTH, initial_indent="    ")
 
 
-def ordering_json(found: Confluence) -> dict[str, object]:
+def ordering_json(found: proof.Confluence) -> dict[str, object]:
     """The same for scripts: the program's grain and each relation's."""
     relations = {v.relation: {"grain": v.grain, "reason": v.reason} for v in found.verdicts.values()}
     return {"grain": found.grain, "confluent": found.is_confluent, "relations": relations}
@@ -70,10 +78,9 @@ def ordering_json(found: Confluence) -> dict[str, object]:
 
 def advice_of(project: Project, program: Program) -> str | None:
     """A line about the views of a program that wait for their epochs and need not; see :func:`advice_on`."""
-    from cumulus_ops.coordination.planning import plan_coordination
-    from m3.confluence.proof import prove
-
-    return advice_on(project, plan_coordination(replace(project, dataflow=None), program, prove(program)))
+    return advice_on(
+        project, coordination_planning.plan_coordination(replace(project, dataflow=None), program, proof.prove(program))
+    )
 
 
 def advice_on(project: Project, plan: CoordinationPlan) -> str | None:
@@ -82,19 +89,15 @@ def advice_on(project: Project, plan: CoordinationPlan) -> str | None:
     return plan.advice if project.seals or project.insert_only else None
 
 
-def planned(project: Project) -> tuple[Planning, CoordinationPlan]:
+def planned(project: Project) -> tuple[coordination_planning.Planning, CoordinationPlan]:
     """The plan that a project's files make, whether it is initialised or not.
 
     Raises:
         M3Error: a view, or the program, is wrong.
         InputProblem: the file about what becomes of the answers is.
     """
-    from cumulus_ops.coordination.planning import Planning
-    from cumulus_ops.opening.runtime import build_program
-    from m3.confluence.proof import prove
-
-    program = build_program(project)
-    planning = Planning(project, program, prove(program))
+    program = opening.build_program(project)
+    planning = coordination_planning.Planning(project, program, proof.prove(program))
     return planning, planning.plan(planning.confluence.grain)
 
 
@@ -109,12 +112,8 @@ def plan_as_text(name: str, plan: CoordinationPlan) -> str:
     return "\n".join([f"{name}: {len(plan.views)} views", "", *lines]) + "\n"
 
 
-def explained_plan(planning: Planning, plan: CoordinationPlan) -> str:
+def explained_plan(planning: coordination_planning.Planning, plan: CoordinationPlan) -> str:
     """The same, with the reason for each view, each order and each barrier, and the derivation of the labels."""
-    from cumulus_ops.coordination.labelling.analysis import analyse
-    from cumulus_ops.coordination.labelling.explanation import explain
-    from cumulus_ops.coordination.labelling.strategies import coordinate
-
     dataflow = planning.dataflow
     analysis = analyse(dataflow)
     blocks = [
@@ -195,9 +194,6 @@ def analyze(what: Path, explain: bool, svg: Path | None, order: str, folds: tupl
 
 
 def _folded(file: Path, folds: tuple[str, ...]) -> Dataflow:
-    from cumulus_ops.coordination.labelling.annotations import read_dataflow
-    from cumulus_ops.coordination.labelling.strategies import fold
-
     dataflow = read_dataflow(file)
     for text in folds:
         name, _, group = text.partition("=")
@@ -206,9 +202,6 @@ def _folded(file: Path, folds: tuple[str, ...]) -> Dataflow:
 
 
 def _analyze_file(dataflow: Dataflow, explain: bool, svg: Path | None, order: str, as_json: bool) -> None:
-    from cumulus_ops.coordination.labelling.analysis import analyse
-    from cumulus_ops.coordination.labelling.strategies import coordinate
-
     analysis = analyse(dataflow)
     coordination = coordinate(dataflow, analysis, order)
     if as_json:
@@ -220,16 +213,12 @@ def _analyze_file(dataflow: Dataflow, explain: bool, svg: Path | None, order: st
 
 
 def _as_text(dataflow: Dataflow, analysis: Analysis, coordination: Coordination, explain: bool) -> str:
-    from cumulus_ops.coordination.labelling import explanation
-
     if explain:
         return explanation.explain(dataflow, analysis, coordination)
     return "\n".join(explanation.summary(dataflow, analysis, coordination)) + "\n"
 
 
 def _as_json(dataflow: Dataflow, analysis: Analysis, coordination: Coordination) -> dict[str, Any]:
-    from cumulus_ops.coordination.labelling.strategies import advise
-
     after = coordination.analysis
     streams = [
         {
@@ -269,8 +258,6 @@ def _step(step: Step) -> dict[str, Any]:
 
 
 def _draw(dataflow: Dataflow, analysis: Analysis, coordination: Coordination, file: Path) -> None:
-    from cumulus_ops.coordination.labelling.explanation import to_svg
-
     try:
         file.write_text(to_svg(dataflow, analysis, coordination), encoding="utf-8")
     except OSError as error:
@@ -281,10 +268,6 @@ def _draw(dataflow: Dataflow, analysis: Analysis, coordination: Coordination, fi
 
 def _analyze_project(folder: Path, explain: bool, svg: Path | None, as_json: bool) -> None:
     """The plan of a project's program, from its files: it need not be initialised."""
-    from cumulus_ops.coordination.labelling.analysis import analyse
-    from cumulus_ops.coordination.labelling.strategies import coordinate
-    from cumulus_ops.project.settings import load_project
-
     project = load_project(folder)
     planning, plan = planned(project)
     if as_json:

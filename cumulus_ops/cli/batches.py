@@ -9,6 +9,7 @@ import click
 
 from cumulus_ops.cli.options import JSON, PROJECT, opened
 from cumulus_ops.cli.output import console, print_json, print_left_out
+from cumulus_ops.epochs.quarantine import drop_batch, retry_batch
 
 __all__ = ["batch"]
 
@@ -44,8 +45,6 @@ def list_(everything: bool, folder: Path, as_json: bool) -> None:
 def retry(numbers: tuple[int, ...], folder: Path, as_json: bool) -> None:
     """Stamp the events of BATCH anew, into the epoch that its coordinator has open now: snapshots have them from that epoch on.
     They are applied with the coordinator's next mini-batch."""
-    from cumulus_ops.epochs.quarantine import retry_batch
-
     with opened(folder) as runtime:
         done = [(number, retry_batch(runtime, number)) for number in numbers]
     if as_json:
@@ -62,8 +61,6 @@ def retry(numbers: tuple[int, ...], folder: Path, as_json: bool) -> None:
 @JSON
 def drop(numbers: tuple[int, ...], yes: bool, folder: Path, as_json: bool) -> None:
     """Decide that the events of BATCH will never count. A source may deliver them again, in a drop of another name."""
-    from cumulus_ops.epochs.quarantine import drop_batch
-
     if not yes:
         click.confirm(f"Never count the events of batch {', '.join(map(str, numbers))}?", abort=True, err=True)
     with opened(folder) as runtime:

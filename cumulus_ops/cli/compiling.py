@@ -7,13 +7,23 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
-from cumulus_ops.project.errors import InputProblem
-from cumulus_ops.project.settings import Project
-from cumulus_ops.project.yaml_nodes import read_text
-from m3 import Program, check, format_program
-from m3.errors import M3Error
+import click
 
-__all__ = ["Source", "rows_by_relation", "source_of"]
+import m3
+from cumulus_ops.cli.analysing import advice_of, ordering_lines
+from cumulus_ops.cli.explaining import GROUPS, group_lines, rows_by_relation, stored_groups
+from cumulus_ops.cli.options import PROJECT, explained
+from cumulus_ops.project.errors import InputProblem
+from cumulus_ops.project.settings import Project, load_project
+from cumulus_ops.project.yaml_nodes import read_text
+from m3.confluence.proof import prove
+from m3.dataflow import describe_dataflow
+from m3.errors import M3Error
+from m3.explain.report import explain, restrict
+from m3.picture.drawing import to_svg
+from m3.program import Program
+
+__all__ = ["Source", "compile_", "source_of"]
 
 
 @dataclass(frozen=True)
@@ -32,7 +42,6 @@ class Source:
         Raises:
             M3Error: the text is wrong, or there is no such view.
         """
-        from m3.explain.report import restrict
 
         program = self._whole
         return restrict(program, view) if view else program
@@ -40,13 +49,10 @@ class Source:
     @cached_property
     def _whole(self) -> Program:
         if self.text is None:
-            from m3 import compile_views
-
             project = self.project
-            return compile_views(self.name, project.relations, self.views, project.dialect, others=project.views)
-        from m3 import parse  # M3's parser makes its tables when it is imported first
+            return m3.compile_views(self.name, project.relations, self.views, project.dialect, others=project.views)
 
-        return check(parse(self.text, str(self.file)))
+        return m3.check(m3.parse(self.text, str(self.file)))
 
     def explained(self, view: str | None, rows: Mapping[str, float], *, full: bool) -> str:
         """The program, or the part that one view needs, for a person to read.
@@ -59,10 +65,6 @@ class Source:
         Raises:
             M3Error: as :meth:`program`.
         """
-        from cumulus_ops.cli.analysing import ordering_lines
-        from cumulus_ops.cli.explaining import GROUPS, group_lines, stored_groups
-        from m3.confluence.proof import prove
-        from m3.explain.report import explain
 
         text = explain(self.program(view), statistics=rows, full=full)
         found = prove(self._whole)
@@ -77,19 +79,16 @@ class Source:
             InputProblem: an M3 program has no algebra.
         """
         if self.text is None:
-            from m3 import emit
-
             project, views = self.project, self._chosen(view)
-            return emit(stage, self.name, project.relations, views, project.dialect, others=project.views)
+            return m3.emit(stage, self.name, project.relations, views, project.dialect, others=project.views)
         if stage not in ("m3", "dataflow"):
             hint = "give --emit m3 or dataflow, or a file with SQL"
             raise InputProblem(
                 "an M3 program has no algebra and no deltas", kind="no-algebra", place=str(self.file), hint=hint
             )
-        from m3.dataflow import describe_dataflow
 
         program = self.program(view)
-        return format_program(program) if stage == "m3" else describe_dataflow(program)
+        return m3.format_program(program) if stage == "m3" else describe_dataflow(program)
 
     def _chosen(self, view: str | None) -> Mapping[str, str]:
         if view is None:
@@ -121,30 +120,6 @@ def source_of(project: Project, file: Path | None) -> Source:
     return Source(project, file.stem, {file.stem: text})
 
 
-def rows_by_relation(project: Project, given: tuple[str, ...]) -> dict[str, float]:
-    """``("orders=1500000",)`` as a mapping.
-
-    Raises:
-        InputProblem: it is not ``relation=number``, or there is no such relation.
-    """
-    return dict(_rows({r.name for r in project.relations}, text) for text in given)
-
-
-def _rows(known: set[str], text: str) -> tuple[str, float]:
-    name, _, count = text.partition("=")
-    hint = "write --rows orders=1500000"
-    if name not in known:
-        hint = f"known relations: {', '.join(sorted(known))}"
-        raise InputProblem(f"no relation {name!r}", kind="unknown-relation", place=f"--rows {text}", hint=hint)
-    try:
-        rows = float(count)
-    except ValueError:
-        rows = -1.0
-    if not 0 <= rows < float("inf"):
-        raise InputProblem(f"{count!r} is not a number of rows", kind="bad-rows", place=f"--rows {text}", hint=hint)
-    return name, rows
-
-
 def _read(file: Path) -> str:
     try:
         return read_text(file)
@@ -152,3 +127,51 @@ def _read(file: Path) -> str:
         raise InputProblem(
             f"cannot read it: {error.strerror}", kind="no-file", place=str(file), hint="give a file with one SELECT"
         ) from error
+
+
+@click.command("compile")
+@click.argument("file", type=click.Path(path_type=Path), required=False)
+@click.option(
+    "--emit",
+    type=click.Choice(["algebra", "deltas", "merged", "m3", "dataflow"]),
+    help="Print the result of this stage instead of the explanation.",
+)
+@click.option("--full", is_flag=True, help="Also who writes and reads each map, and every statement.")
+@click.option("--view", help="Only what this view needs.")
+@click.option("--rows", multiple=True, metavar="RELATION=N", help="Rows of a relation, for the costs; repeat it.")
+@click.option("--svg", type=click.Path(path_type=Path, dir_okay=False), help="Write a picture of the dataflow there.")
+@PROJECT
+def compile_(
+    file: Path | None,
+    emit: str | None,
+    full: bool,
+    view: str | None,
+    rows: tuple[str, ...],
+    svg: Path | None,
+    folder: Path,
+) -> None:
+    """Compile the SQL in FILE against the project's relations, and explain the result: its maps, what is re-evaluated,
+    what an event costs, and in which tables and copies the maps are kept. Without FILE, all that the project maintains."""
+    with explained():
+        project = load_project(folder)
+        source, statistics = source_of(project, file), rows_by_relation(project, rows)
+    with explained(source.where):
+        if emit:
+            click.echo(source.emitted(emit, view))
+        else:
+            click.echo(source.explained(view, statistics, full=full), nl=False)
+            line = advice_of(project, source.program(view))
+            if line is not None:
+                click.echo(f"note: {line}", err=True)
+        if svg is not None:
+            _draw(source.program(view), svg)
+
+
+def _draw(program: Program, file: Path) -> None:
+
+    try:
+        file.write_text(to_svg(program), encoding="utf-8")
+    except OSError as error:
+        hint = "name a file in a folder that exists"
+        raise InputProblem(f"cannot write it: {error.strerror}", kind="no-file", place=str(file), hint=hint) from error
+    click.echo(f"wrote {file}", err=True)

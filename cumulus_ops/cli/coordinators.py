@@ -9,6 +9,10 @@ import click
 
 from cumulus_ops.cli.options import JSON, PROJECT, opened
 from cumulus_ops.cli.output import console, coordinator_table, print_json, shown
+from cumulus_ops.epochs.status import status
+from cumulus_ops.epochs.voting import open_epoch, remove_coordinator
+from cumulus_ops.project.rhythm import Rhythm
+from cumulus_ops.publishing.telling import tell_where_coordinators_are
 
 if TYPE_CHECKING:
     from cumulus_ops.project.settings import Project
@@ -27,8 +31,6 @@ def coordinators(context: click.Context, folder: Path, as_json: bool) -> None:
     """Show who the coordinators are; add one, drain one, remove one, while the others go on."""
     if context.invoked_subcommand is not None:
         return
-    from cumulus_ops.epochs.status import status
-
     with opened(folder) as runtime:
         now = status(runtime)
     if as_json:
@@ -44,8 +46,6 @@ def coordinators(context: click.Context, folder: Path, as_json: bool) -> None:
 def add(number: int | None, folder: Path, as_json: bool) -> None:
     """Add a coordinator, by default with the lowest number that nobody has had. It joins in the next epoch that nobody has begun, and takes what
     lands in the folder of its number."""
-    from cumulus_ops.publishing.telling import tell_where_coordinators_are
-
     with opened(folder) as runtime:
         new = runtime.catalog.members.add(number)
         (runtime.project.landing / str(new.coordinator)).mkdir(parents=True, exist_ok=True)
@@ -65,8 +65,6 @@ def add(number: int | None, folder: Path, as_json: bool) -> None:
 @JSON
 def drain(number: int, folder: Path, as_json: bool) -> None:
     """Let COORDINATOR seal the epoch that it has open as its last."""
-    from cumulus_ops.publishing.telling import tell_where_coordinators_are
-
     with opened(folder) as runtime:
         member = runtime.catalog.members.drain(number)
         tell_where_coordinators_are(runtime)
@@ -88,9 +86,6 @@ def drain(number: int, folder: Path, as_json: bool) -> None:
 def remove(number: int, yes: bool, folder: Path, as_json: bool) -> None:
     """Take COORDINATOR out now, because it is gone: apply what it has appended, and seal the epoch that it has open in its name, as its
     last. What has landed for it and was not appended waits in its landing folder until it is added again."""
-    from cumulus_ops.epochs.voting import remove_coordinator
-    from cumulus_ops.publishing.telling import tell_where_coordinators_are
-
     if not yes:
         click.confirm(f"Go on without coordinator {number}, from now on?", abort=True, err=True)
     with opened(folder) as runtime:
@@ -133,10 +128,6 @@ def epoch() -> None:
 def end(number: int | None, folder: Path, as_json: bool) -> None:
     """End EPOCH now, and those before it, for all coordinators that are still in it; by default the oldest epoch that is open. What is
     appended counts in it, what is not belongs to the next. Each coordinator seals it when it has the token; later epochs follow from now on."""
-    from cumulus_ops.epochs.voting import open_epoch
-    from cumulus_ops.project.rhythm import Rhythm
-    from cumulus_ops.publishing.telling import tell_where_coordinators_are
-
     with opened(folder) as runtime:
         which = open_epoch(runtime) if number is None else number
         ended = runtime.catalog.members.end_epoch(which, Rhythm.of(runtime.project))

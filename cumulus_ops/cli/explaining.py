@@ -6,31 +6,44 @@ import json
 import textwrap
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
 
 from cumulus_ops.cli.analysing import ordering_json, ordering_lines
+from cumulus_ops.cli.options import FOLDER, JSON, explained
 from cumulus_ops.cli.output import size_text
 from cumulus_ops.layout.costs import ANYWHERE, REPLICATED, CopySizes, Label, events_per
 from cumulus_ops.layout.groups import Group
 from cumulus_ops.layout.partitioning import check_layout, choose_layout, fixed_labels
 from cumulus_ops.layout.plans import ProgramPlan, plan_program
 from cumulus_ops.layout.stages import Schedule, Shipment, Stage, levels, schedule
+from cumulus_ops.light import lazy_module
 from cumulus_ops.maps.runs import AccessPath
 from cumulus_ops.project.errors import InputProblem
-from cumulus_ops.project.settings import Project
+from cumulus_ops.project.settings import Project, load_project
 from m3 import Program
 from m3.confluence.proof import prove
 from m3.explain.report import view_maps
+
+if TYPE_CHECKING:
+    from cumulus_ops.opening import runtime as opening
+else:  # the catalog's library: others here explain without one
+    opening = lazy_module("cumulus_ops.opening.runtime")
 
 __all__ = [
     "GROUPS",
     "CopyInfo",
     "GroupInfo",
     "describe_groups",
+    "explain",
     "explain_layout",
     "group_lines",
     "layout_json",
     "plan_of",
     "relations_of",
+    "rows_by_relation",
     "scheduled",
     "stored_groups",
     "touched_groups",
@@ -172,9 +185,7 @@ def plan_of(project: Project) -> ProgramPlan:
         M3Error: a view is wrong.
         InputProblem: the layout of the project file does not fit the program.
     """
-    from cumulus_ops.opening.runtime import build_program  # the catalog's library: others here explain without one
-
-    program = build_program(project)
+    program = opening.build_program(project)
     plan = plan_program(program, prove(program).grain)
     check_layout(plan, project.layout)
     return plan
@@ -356,3 +367,50 @@ def _estimate(stages: Schedule, events: Mapping[str, float]) -> str:
     if len(stages.stages) == 1:
         return "ESTIMATE: nothing is sent between tasks"
     return f"ESTIMATE: {size_text(each)} sent between tasks per 1 M events"
+
+
+def rows_by_relation(project: Project, given: tuple[str, ...]) -> dict[str, float]:
+    """``("orders=1500000",)`` as a mapping.
+
+    Raises:
+        InputProblem: it is not ``relation=number``, or there is no such relation.
+    """
+    return dict(_rows({r.name for r in project.relations}, text) for text in given)
+
+
+def _rows(known: set[str], text: str) -> tuple[str, float]:
+    name, _, count = text.partition("=")
+    hint = "write --rows orders=1500000"
+    if name not in known:
+        hint = f"known relations: {', '.join(sorted(known))}"
+        raise InputProblem(f"no relation {name!r}", kind="unknown-relation", place=f"--rows {text}", hint=hint)
+    try:
+        rows = float(count)
+    except ValueError:
+        rows = -1.0
+    if not 0 <= rows < float("inf"):
+        raise InputProblem(f"{count!r} is not a number of rows", kind="bad-rows", place=f"--rows {text}", hint=hint)
+    return name, rows
+
+
+@click.command()
+@FOLDER
+@click.option("--relations", metavar="A,B", help="A batch with events of these relations only.")
+@click.option("--rows", multiple=True, metavar="RELATION=N", help="Rows of a relation, for the estimates; repeat it.")
+@click.option("--events", type=click.IntRange(min=1), default=1_000_000, show_default=True, help="Events of the batch.")
+@click.option("--tasks", type=click.IntRange(min=2), default=4, show_default=True, help="Tasks of the Spark job.")
+@JSON
+def explain(folder: Path, relations: str | None, rows: tuple[str, ...], events: int, tasks: int, as_json: bool) -> None:
+    """Show how the maps of PROJECT are kept, and how a large batch is spread over the tasks of a Spark job: which maps are
+    partitioned by what or replicated, what is sent in which stage, and how many bytes. `layout:` in cumulus.yaml overrides
+    it."""
+    with explained():
+        project = load_project(folder)
+        plan, sizes = plan_of(project), rows_by_relation(project, rows)
+        chosen = relations_of(plan, relations)
+        stages, counts = scheduled(plan, project, chosen, sizes, events, tasks)
+        groups = touched_groups(plan, chosen, sizes)
+    if as_json:
+        click.echo(layout_json(stages, counts, groups))
+    else:
+        click.echo(explain_layout(plan, project, stages, counts, groups), nl=False)

@@ -13,12 +13,18 @@ import click
 from rich.console import Console
 from rich.markup import escape
 
+from cumulus_ops.light import lazy_module
 from cumulus_ops.project.errors import CumulusError, SetupProblem
 from cumulus_ops.project.settings import load_project
 from m3.errors import M3Error
 
 if TYPE_CHECKING:
+    from cumulus_ops.catalog import database
+    from cumulus_ops.opening import runtime as opening
     from cumulus_ops.opening.runtime import Runtime
+else:  # the catalog's library: some commands need none
+    database = lazy_module("cumulus_ops.catalog.database")
+    opening = lazy_module("cumulus_ops.opening.runtime")
 
 __all__ = [
     "EXECUTOR",
@@ -68,9 +74,7 @@ EXECUTOR = click.option(
 @contextmanager
 def opened(folder: Path) -> Iterator[Runtime]:
     """The project, opened in this process; errors are explained."""
-    from cumulus_ops.opening.runtime import open_runtime
-
-    with explained(), open_runtime(load_project(folder), "inprocess") as runtime:
+    with explained(), opening.open_runtime(load_project(folder), "inprocess") as runtime:
         yield runtime
 
 
@@ -121,9 +125,7 @@ def problem_of(error: BaseException) -> CumulusError | None:
         )
     if "sqlalchemy" not in sys.modules:
         return None
-    from cumulus_ops.catalog.database import database_problem
-
-    return database_problem(error)
+    return database.database_problem(error)
 
 
 def show(error: M3Error | CumulusError, source: str | None = None) -> None:

@@ -17,12 +17,19 @@ from rich.markup import escape
 from rich.table import Table
 from rich.text import Text
 
+from cumulus_ops.light import lazy_module
+
 if TYPE_CHECKING:
     import pyarrow as pa
 
+    from cumulus_ops.catalog import program
     from cumulus_ops.catalog.epochs import InError, LeftOut
     from cumulus_ops.catalog.values import SealCounts
     from cumulus_ops.epochs.status import CoordinatorStatus, Status
+    from cumulus_ops.local import display
+else:  # for who shows a status
+    program = lazy_module("cumulus_ops.catalog.program")
+    display = lazy_module("cumulus_ops.local.display")
 
 __all__ = [
     "age_text",
@@ -132,9 +139,6 @@ def _is_number(type_name: str) -> bool:
 
 def print_status(status: Status) -> None:
     """Coordinators and epochs as two tables; and the views in error, and the batches that are set aside, if there are any."""
-    from cumulus_ops.catalog.program import program_changed
-    from cumulus_ops.local.display import epoch_table
-
     out = console()
     for problem in status.failing:
         since, at = (f"{moment:%Y-%m-%d %H:%M:%S} UTC" for moment in (problem.since, problem.at))
@@ -143,12 +147,12 @@ def print_status(status: Status) -> None:
         if problem.log:
             out.print(f"  its log in Airflow: {problem.log}", markup=False, soft_wrap=True)
     if status.views_changed:
-        changed = program_changed(status.program)
+        changed = program.program_changed(status.program)
         out.print(f"Views: {changed.message}; {changed.hint}", style="red", markup=False, soft_wrap=True)
     out.print(coordinator_table(f"Coordinators of {shown(status.program)}", status.coordinators))
     if len(status.coordinators) != status.initially:
         out.print(f"(cumulus.yaml began with {status.initially}; see `cumulus coordinators`)")
-    out.print(epoch_table(status.epochs))
+    out.print(display.epoch_table(status.epochs))
     if status.snapshot is not None:
         newest, now = status.snapshot, datetime.datetime.now(datetime.UTC)
         made, data = (

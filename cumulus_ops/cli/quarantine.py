@@ -10,13 +10,14 @@ from typing import TYPE_CHECKING, Any
 import click
 from rich.table import Table
 
+from cumulus_ops.catalog.records import FileAside, QuarantinedRows, Repeats
 from cumulus_ops.cli.options import JSON, PROJECT, explained, opened
 from cumulus_ops.cli.output import console, print_json, shown, visible
+from cumulus_ops.epochs.quarantine import PutAside, Retried, drop_put_aside, put_aside, retry_put_aside, shown_rows
+from cumulus_ops.opening.runtime import initialise
 from cumulus_ops.project.settings import load_project
 
 if TYPE_CHECKING:
-    from cumulus_ops.catalog.records import FileAside, QuarantinedRows, Repeats
-    from cumulus_ops.epochs.quarantine import PutAside, Retried
     from cumulus_ops.sources.drops import Ignored
 
 __all__ = ["quarantine"]
@@ -39,8 +40,6 @@ def quarantine() -> None:
 def list_(everything: bool, folder: Path, as_json: bool) -> None:
     """List the rows in the quarantine by their reasons, the files that are set aside, what lies in the landing folder and is ignored, and the
     deliveries with rows that had come before."""
-    from cumulus_ops.epochs.quarantine import put_aside
-
     with opened(folder) as runtime:
         found = put_aside(runtime, everything=everything)
     if as_json:
@@ -59,8 +58,6 @@ def list_(everything: bool, folder: Path, as_json: bool) -> None:
 @JSON
 def show(label: str, limit: int, folder: Path, as_json: bool) -> None:
     """Show the rows of R1, each with its reason, or say why the file F1 was not taken."""
-    from cumulus_ops.epochs.quarantine import shown_rows
-
     with opened(folder) as runtime:
         found, rows = shown_rows(runtime, label, limit)
     if as_json:
@@ -84,9 +81,6 @@ def show(label: str, limit: int, folder: Path, as_json: bool) -> None:
 def retry(labels: tuple[str, ...], as_new: bool, folder: Path, as_json: bool) -> None:
     """Read R1 or F1 again, after the file, or what cumulus.yaml says, was mended: as a delivery of its own, into the epoch that is open now.
     It is applied with the coordinator's next mini-batch. Rows that still do not fit are put aside anew."""
-    from cumulus_ops.epochs.quarantine import retry_put_aside
-    from cumulus_ops.opening.runtime import initialise
-
     with explained():
         initialise(load_project(folder))  # other types are another program, whose rows this log must not have
     with opened(folder) as runtime:
@@ -110,8 +104,6 @@ def _say_retried(one: Retried) -> None:
 @JSON
 def drop(labels: tuple[str, ...], yes: bool, folder: Path, as_json: bool) -> None:
     """Decide that R1 or F1 will never count. Rows of a source's transactions are dropped together, with those of other labels."""
-    from cumulus_ops.epochs.quarantine import drop_put_aside
-
     if not yes:
         click.confirm(f"Never count {', '.join(labels)}?", abort=True, err=True)
     with opened(folder) as runtime:
@@ -128,8 +120,6 @@ def _labelled(found: Sequence[QuarantinedRows | FileAside]) -> list[dict[str, ob
 
 
 def _about(found: QuarantinedRows | FileAside, count: int) -> str:
-    from cumulus_ops.catalog.records import FileAside
-
     if isinstance(found, FileAside):
         return f"{found.place}: {found.reason} [{found.kind}]\n  hint: {found.hint}"
     left = f", {found.rows - count:,} not shown (--limit)" if found.rows > count else ""

@@ -6,11 +6,17 @@ import datetime
 import re
 from pathlib import Path
 
+import click
+
+from cumulus_ops.cli.analysing import advice_on
+from cumulus_ops.cli.options import explained
+from cumulus_ops.coordination.plan import read_plan
+from cumulus_ops.opening.runtime import initialise
 from cumulus_ops.project.errors import InputProblem
 from cumulus_ops.project.project_file import FILE_NAME
 from cumulus_ops.project.settings import load_project
 
-__all__ = ["land_sample", "write_project"]
+__all__ = ["init", "land_sample", "write_project"]
 
 CUMULUS_YAML = """\
 # What this project maintains. Values may use ${{NAME}} and ${{NAME:-default}} from the environment.
@@ -178,3 +184,33 @@ def land_sample(folder: Path) -> list[Path]:
         made.rename(drop)
         landed.append(drop)
     return landed
+
+
+@click.command()
+@click.argument("folder", type=click.Path(path_type=Path), default=Path("."))
+@click.option("--name", help="The project's name; by default the folder's.")
+@click.option("--empty", is_flag=True, help="Write files to change, without sample data; prepare the catalog later.")
+def init(folder: Path, name: str | None, empty: bool) -> None:
+    """Write a first project into FOLDER, with sample data that has landed; check an existing one. Either way, prepare its catalog."""
+    with explained():
+        written = write_project(folder, name)
+        if written and not empty:
+            written += land_sample(folder)
+        project = load_project(folder)
+        before = read_plan(project.state)
+        if not (written and empty):
+            initialise(project)
+    for path in written:
+        click.echo(f"wrote {path}")
+    if written and empty:
+        click.echo(f"next: describe your tables and views in {folder / 'cumulus.yaml'}, then `cumulus init` again")
+        return
+    plan = read_plan(project.state)
+    views = len(project.views if plan is None else plan.views)
+    click.echo(f"{project.name}: {len(project.relations)} relations, {views} views; the catalog is ready")
+    for note in () if plan is None else (*plan.notes_since(before), advice_on(project, plan)):
+        if note is not None:
+            click.echo(f"note: {note}", err=True)
+    if written:
+        where = "" if folder.resolve() == Path.cwd() else f"cd {folder} && "
+        click.echo(f"next: {where}cumulus run && cumulus query {next(iter(project.views))}")

@@ -10,15 +10,21 @@ from typing import TYPE_CHECKING
 import click
 from rich.markup import escape
 
-from cumulus_ops.cli.options import EXIT_USER, FOLDER, JSON, PORT, explained
+from cumulus_ops.cli.options import EXIT_USER, FOLDER, JSON, PORT, PROJECT, explained
 from cumulus_ops.cli.output import console, print_json, size_text
+from cumulus_ops.demo.runner import DemoOptions, run_demo
+from cumulus_ops.epochs.generations import begin_anew
+from cumulus_ops.epochs.scrubbing import scrub as verify
+from cumulus_ops.local.doctor import FIX, examine
+from cumulus_ops.local.up import UpOptions, run_down, run_up, start_detached
+from cumulus_ops.opening.runtime import open_runtime
 from cumulus_ops.project.errors import IntegrityProblem
 from cumulus_ops.project.settings import load_project
 
 if TYPE_CHECKING:
     from cumulus_ops.epochs.scrubbing import DamagedFile, DamagedRun, ScrubReport
 
-__all__ = ["anew", "doctor", "down", "progress_lines", "require_intact", "summary", "up"]
+__all__ = ["anew", "demo", "doctor", "down", "progress_lines", "require_intact", "scrub", "summary", "up"]
 
 
 @click.command()
@@ -28,8 +34,6 @@ __all__ = ["anew", "doctor", "down", "progress_lines", "require_intact", "summar
 def up(folder: Path, port: int, detach: bool) -> None:
     """Start Airflow, a Spark and the UI for PROJECT on this machine, with its DAGs switched on, and stay until Ctrl-C. All of it
     listens on the loopback address only; the login is printed. What it keeps, it keeps in the state folder."""
-    from cumulus_ops.local.up import UpOptions, run_up, start_detached
-
     with explained():
         (start_detached if detach else run_up)(UpOptions(folder, port))
 
@@ -38,8 +42,6 @@ def up(folder: Path, port: int, detach: bool) -> None:
 @FOLDER
 def down(folder: Path) -> None:
     """Stop what `cumulus up` has started for PROJECT, and nothing else; also what one that was killed has left."""
-    from cumulus_ops.local.up import run_down
-
     with explained():
         run_down(folder)
 
@@ -57,8 +59,6 @@ COLOURS = {"ok": "green", "warning": "yellow", "fix": "red"}
 def doctor(folder: Path, port: int, as_json: bool) -> None:
     """Look whether this machine can run Cumulus, and whether PROJECT is in order: Python, Java, packages, memory, disk, ports, folders,
     the catalog, and what a killed `cumulus up` has left. Ends with exit code 2 if something has to be fixed; changes nothing."""
-    from cumulus_ops.local.doctor import FIX, examine
-
     with explained():
         findings = examine(folder, port)
     if as_json:
@@ -166,8 +166,6 @@ def anew(folder: Path, from_sources: bool, as_json: bool) -> None:
     """Begin anew: make all maps and snapshots of PROJECT again, from its event log, which stays as it is. For views that have changed, a catalog that was restored
     from a backup, a damaged map, the state of another version, or a copy of a project. Nothing that cannot be made again is deleted; the next `cumulus run`, or
     Airflow, does the work, and replaces the published tables."""
-    from cumulus_ops.epochs.generations import begin_anew
-
     with explained():
         done = begin_anew(load_project(folder), from_sources=from_sources)
     if as_json:
@@ -184,3 +182,52 @@ def anew(folder: Path, from_sources: bool, as_json: bool) -> None:
         batches = "1 batch" if done.batches == 1 else f"{done.batches:,} batches"
         click.echo(f"{batches} of the event log will be applied again")
     click.echo("next: `cumulus run`, or let Airflow go on")
+
+
+@click.command()
+@PROJECT
+@JSON
+def scrub(folder: Path, as_json: bool) -> None:
+    """Verify every byte of the stored maps, the event log, the quarantine and the key indexes against its checksum, also what is seldom
+    read, and that each key index says what the log says. What is damaged or differs is listed, with exit code 2. Other processes may go on
+    working meanwhile."""
+    out = console()
+    with explained():
+        project = load_project(folder)
+        with open_runtime(project, "inprocess") as runtime:
+            report = verify(runtime, progress_lines((lambda _: None) if as_json else out.print))
+        if as_json:
+            print_json(report)
+        else:
+            out.print(summary(report))
+        require_intact(report)
+
+
+@click.command()
+@click.option(
+    "--scale-factor",
+    type=click.FloatRange(min=0.001),
+    default=0.1,
+    show_default=True,
+    help="Of TPC-H; 1 is 6 M lineitems.",
+)
+@click.option("--epochs", type=click.IntRange(min=1), default=4, show_default=True)
+@click.option(
+    "--epoch-seconds", type=click.FloatRange(min=3), default=30.0, show_default=True, help="Length of an epoch."
+)
+@click.option("--once", is_flag=True, help="End when all epochs are validated, instead of at Ctrl-C.")
+@click.option("--port", type=click.IntRange(1024, 65535), default=8080, show_default=True, help="Of the Airflow UI.")
+@click.option(
+    "--home", type=click.Path(path_type=Path), default=Path("var"), show_default=True, help="Data, state, logs."
+)
+@click.option("--project", "folder", type=click.Path(path_type=Path), default=Path("examples/tpch"), show_default=True)
+@click.option(
+    "--dags", type=click.Path(path_type=Path), default=Path("dags"), show_default=True, help="Airflow's DAG folder."
+)
+def demo(
+    scale_factor: float, epochs: int, epoch_seconds: float, once: bool, port: int, home: Path, folder: Path, dags: Path
+) -> None:
+    """Run TPC-H under Airflow on a local Spark, starting afresh (what `make run` does)."""
+    options = DemoOptions(scale_factor, epochs, epoch_seconds, once, port, home, folder, dags)
+    with explained():
+        sys.exit(run_demo(options))

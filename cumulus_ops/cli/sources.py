@@ -12,13 +12,18 @@ from typing import TYPE_CHECKING, Any
 import click
 from rich.table import Table
 
+from cumulus_ops.append.seals import seal_by_hand
 from cumulus_ops.cli.options import JSON, PROJECT, opened
 from cumulus_ops.cli.output import age_text, console, print_json, shown, size_text
+from cumulus_ops.keys.building import build as build_index
+from cumulus_ops.keys.building import signature
+from cumulus_ops.project.errors import CumulusError, InputProblem
+from cumulus_ops.query.overview import standing_sources, too_late
+from cumulus_ops.sources.postgres.slot import dropped_slots, held_slots
+from cumulus_ops.sources.postgres.source import postgres_settings
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-
-    from rich.table import Table
 
     from cumulus_ops.catalog.values import OpenValue, SealCounts
     from cumulus_ops.opening.runtime import Runtime
@@ -44,7 +49,6 @@ def keys(context: click.Context, folder: Path, as_json: bool) -> None:
     if as_json:
         print_json(found)
         return
-    from rich.table import Table
 
     table = Table("relation", "mode", "writers", "entries", "runs", "size", "index", title="Keys")
     for state in found:
@@ -73,8 +77,6 @@ def _state(runtime: Runtime, relation: str) -> dict[str, object]:
 
 def _signature(runtime: Runtime, relation: str) -> str:
     """Of an index that this program reads: others are built anew."""
-    from cumulus_ops.keys.building import signature
-
     return signature(next(r for r in runtime.project.relations if r.name == relation))
 
 
@@ -85,9 +87,6 @@ def _signature(runtime: Runtime, relation: str) -> str:
 def build(relations: tuple[str, ...], folder: Path, as_json: bool) -> None:
     """Build the key index of RELATION, by default of all that are not trusted, from the event log, and report what is wrong there: keys that
     have several rows, or a row several times or less than not at all. It stays as it is. The next append would do the same."""
-    from cumulus_ops.keys.building import build as build_index
-    from cumulus_ops.project.errors import InputProblem
-
     with opened(folder) as runtime:
         chosen = relations or tuple(runtime.project.keys)
         for name in chosen:
@@ -130,8 +129,6 @@ def seals(context: click.Context, limit: int, folder: Path, as_json: bool) -> No
     """Show the seals of relations, how many of their values are closed, and the open ones, the oldest first: for whom they wait, and since when."""
     if context.invoked_subcommand is not None:
         return
-    from cumulus_ops.query.overview import too_late
-
     with opened(folder) as runtime:
         late = too_late(runtime)
         counts, waiting = runtime.catalog.seals.seal_counts(), runtime.catalog.seals.open_values(limit=limit)
@@ -174,8 +171,6 @@ def add(
 ) -> None:
     """Seal VALUE of RELATION in the name of a coordinator that is gone, as a line of a CSV file has it. Events of it that come from that
     coordinator later are quarantined, and nothing undoes that."""
-    from cumulus_ops.append.seals import seal_by_hand
-
     if not yes:
         click.confirm(f"Accept no more events of {', '.join(values)}?", abort=True, err=True)
     by = f"by hand: {getpass.getuser()}@{socket.gethostname()}"
@@ -217,7 +212,6 @@ CLOSED_BY = {"all": "all coordinators", "registered": "those that are registered
 
 
 def _table(title: str, *columns: str, right: Sequence[str] = ()) -> Table:
-    from rich.table import Table
 
     table = Table(title=title, title_justify="left")
     for name in columns:
@@ -237,8 +231,6 @@ def source() -> None:
 def list_(epoch: int | None, folder: Path, as_json: bool) -> None:
     """List the sources beside the landing folder: how far they have been read, and, of PostgreSQL's, how much of its log the server
     keeps for them."""
-    from cumulus_ops.query.overview import standing_sources
-
     with opened(folder) as runtime:
         project, catalog = runtime.project, runtime.catalog
         standing = {s.source: s.problem for s in standing_sources(project, catalog)}
@@ -285,9 +277,6 @@ def _print(found: list[dict[str, Any]]) -> None:
 
 def _held(project: Project, name: str) -> dict[str, Any]:
     """The slots of a PostgreSQL source, or why they are not known."""
-    from cumulus_ops.project.errors import CumulusError
-    from cumulus_ops.sources.postgres.slot import held_slots
-
     settings = _postgres(project, name)
     if settings is None:
         return {}
@@ -298,8 +287,6 @@ def _held(project: Project, name: str) -> dict[str, Any]:
 
 
 def _postgres(project: Project, name: str) -> PostgresSettings | None:
-    from cumulus_ops.sources.postgres.source import postgres_settings
-
     (settings,) = [s for s in project.sources if s.name == name]
     return postgres_settings(project, settings) if settings.kind == "postgres" else None
 
@@ -312,9 +299,6 @@ def _postgres(project: Project, name: str) -> PostgresSettings | None:
 def drop(name: str, yes: bool, folder: Path, as_json: bool) -> None:
     """Drop what a PostgreSQL server keeps for the source NAME, its replication slots, so that they do not fill its disk. A source that has begun
     cannot go on then: do it when the project, or the source, is not needed any more."""
-    from cumulus_ops.project.errors import InputProblem
-    from cumulus_ops.sources.postgres.slot import dropped_slots
-
     with opened(folder) as runtime:
         project = runtime.project
         names = [s.name for s in project.sources if s.kind == "postgres"]
