@@ -173,6 +173,7 @@ class Registry:
         Returns:
             the relation. Where something of it may fail, it has a column more than was asked for, the last one.
         """
+        # what a relation means does not depend on what its keys and inputs are called, only on their places
         places = {c.name: f"k{i}" for i, c in enumerate(keys)} | {x.name: f"i{i}" for i, x in enumerate(inputs)}
         meaning = (
             tuple(c.type for c in keys),

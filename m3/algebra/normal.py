@@ -75,7 +75,7 @@ def _list_implied(condition: Scalar) -> Iterator[Scalar]:
     rest = [[c for c in option if c not in common] for option in options]
     if not all(rest):
         return
-    for owner in owners(condition):
+    for owner in owners(condition):  # rows of one source that fit no alternative need not be joined
         mine = [[c for c in option if owners(c) == [owner]] for option in rest]
         if all(mine):
             yield _combine("or", [_combine("and", m) for m in mine])
@@ -133,7 +133,7 @@ class _Normal:
 
     def _equate(self, left: Scalar, right: Scalar, *, strict: bool) -> None:
         first, second = self._find_class(left), self._find_class(right)
-        if first is not second:
+        if first is not second:  # by way of both, all their members are equal
             first.members += [m for m in second.members if m not in first.members]
             self.classes = [c for c in self.classes if c is not second]
         first.strict = first.strict or second.strict or strict
@@ -271,7 +271,7 @@ def common_type(*scalars: Scalar) -> Type:
 # terms, atoms, conditions, bindings and factors. Views share maps because of it: one map per meaning.
 
 
-#: Orders of look-alike atoms (self-joins) that are tried; beyond, sharing may be missed but nothing is wrong.
+#: Orders of look-alike atoms (self-joins) that are tried, those of six; beyond, sharing may be missed but nothing is wrong.
 MAX_ORDERS = 720
 #: What a map is, apart from names.
 Form = tuple[tuple[Type, ...], tuple[Monomial, ...]]

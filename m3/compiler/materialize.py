@@ -55,7 +55,7 @@ def materialize_deltas(draft: Draft, *, restricted: bool = False) -> Draft:
     derived = {d.relation.name for d in draft.derived}
     statements: list[tuple[int, str, Statement]] = []
     done = 0
-    while done < len(maps.definitions):
+    while done < len(maps.definitions):  # making statements defines the maps that they read: these come last
         definition = maps.definitions[done]
         for term in definition.polynomial.terms:
             if not term.atoms:
@@ -64,6 +64,7 @@ def materialize_deltas(draft: Draft, *, restricted: bool = False) -> Draft:
                 there = Statement(definition.name, term.keys, (*factors, *term.factors), term.conditions)
                 statements.append((1, START, there))
             for name in dict.fromkeys(a.relation for a in term.atoms):
+                # a derived map changes by rows that carry their own sign: one trigger does for both
                 for sign in (0,) if name in derived else (1, -1):
                     made = _Maker(definition, term, relations[name], maps, relations, restricted).make_statements(sign)
                     statements += [(sign, name, s) for s in made]

@@ -207,6 +207,7 @@ def merge_statements(draft: Draft) -> Draft:
     totals: dict[Shape, tuple[int, Statement]] = {}
     for sign, relation, statement in draft.statements:
         coefficient, rest = _split_coefficient(statement.factors)
+        # the order of conditions means nothing; factors are made in one order
         shape = ((sign, relation), statement.target, statement.keys, rest, frozenset(statement.conditions))
         before, first = totals.get(shape, (0, statement))
         totals[shape] = (before + coefficient, first)
@@ -263,7 +264,7 @@ def _order_trigger(statements: list[Statement], draft: Draft) -> list[Statement]
     for i, statement in enumerate(statements):
         writers.setdefault(statement.target, []).append(i)
     edges = [
-        (w, i) if ref.after else (i, w)
+        (w, i) if ref.after else (i, w)  # who reads a map as before the event comes before who writes it
         for i, statement in enumerate(statements)
         for ref in statement.reads()
         for w in writers.get(ref.map, ())

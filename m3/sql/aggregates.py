@@ -169,6 +169,7 @@ class Grouping:
         kind = wanted.args[0].type if not average else numeric_as_decimal(wanted.args[0].type)  # with room for the sum
         total = self._sum_products(kind, branches, node, args, f"{wish}_sum" if average else wish)
         result = wanted.type.with_null(False)
+        # every row counts, and a group without rows does not exist: there is no NULL to tell from 0
         complete = not self.total and self._counts_all_rows(self._count_known(branches, args))
         if complete and not average:
             return total
@@ -213,7 +214,7 @@ class Grouping:
         factors = ([*t.factors, *(f for a in t.atoms for f in a.factors)] for t in made_total.terms)
         if any(sum(f.type.scale for f in term) > value.scale for term in factors):
             hint = "CAST the factors to fewer digits, so that the product stays within 38"
-            self.space.context.fail(node, f"the exact product does not fit {value}", "too-precise", hint)
+            self.space.context.source.fail(node, f"the exact product does not fit {value}", "too-precise", hint)
         return self._add_input(wish, "value", made_total)
 
     def _multiply_out(self, args: list[Scalar], value: Type) -> list[Monomial]:
@@ -225,7 +226,7 @@ class Grouping:
             products = [a + b for a in products for b in _split_monomials(arg)]
         simplified = [tuple(f for f in m if not (isinstance(f, Const) and f.value == 1)) for m in products]
         if any(sum(f.type.scale for f in m) > value.scale for m in simplified):
-            return [tuple(args)]
+            return [tuple(args)]  # multiplied out it would have more decimals than the sum has room for
         return simplified
 
 
@@ -290,7 +291,7 @@ def _split_cases(scalar: Call) -> list[Monomial]:
     result: list[Monomial] = []
     for chosen, value in enumerate(values):
         if isinstance(value, Const) and value.value == 0:
-            continue
+            continue  # 0 times its indicator adds nothing
         ones = [const(int(i == chosen)) for i in range(len(values))]
         tests = (x for pair in zip(conditions, ones, strict=False) for x in pair)
         result += [(simplify(call("case", *tests, ones[-1])), *m) for m in _split_monomials(value)]

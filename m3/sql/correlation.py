@@ -32,7 +32,6 @@ __all__ = [
     "count_rows",
     "derive_distinct",
     "derive_existence",
-    "derive_several",
     "find_unused_names",
     "indicate_positive",
     "is_standalone",
@@ -260,7 +259,7 @@ def _close_by_domain(space: Space, branches: Sequence[Branch], needed: Sequence[
         for variable, column in zip(theirs, source.variables(), strict=True):
             columns[variable.key] = column
             key = Var(variable.name, column.type, space.context.registry.scope("link"))
-            links.append(Link(key, variable, "same"))
+            links.append(Link(key, variable, "same"))  # NULL is asked about like any other value
     closed = []
     env = {link.column.key: columns[key] for link, key in zip(links, columns, strict=True)}
     for branch in branches:
@@ -300,12 +299,13 @@ def _derive_domain(owner: Space, asked: Sequence[Var], *, whole: bool) -> Relati
     branches = []
     for branch in space.branches:
         values = [branch.value(known[v.key]) for v in asked]
-        if branch.coefficient > 0:
+        if branch.coefficient > 0:  # what is subtracted has been added: it has no values of its own
             scopes = (s.scope for s in branch.sources) if whole else (s for value in values for s in owners(value))
             wanted = set(scopes)
             if outer(values):
                 hint = "compare columns of outer queries by equality"
                 raise CompileError("a subquery about two outer queries at once", kind="correlation", hint=hint)
+            # without the other conditions there may be more values than are asked about, never fewer
             conditions = tuple(c for c in branch.conditions if set(owners(c)) <= wanted and not outer([c]))
             env = {column.key: convert(value, column) for column, value in zip(asked, values, strict=True)}
             branches.append(Branch(1, tuple(s for s in branch.sources if s.scope in wanted), conditions, env))
@@ -388,7 +388,7 @@ def name_columns(columns: Sequence[Var], taken: Iterable[str] = TAKEN) -> list[C
     >>> [c.name for c in name_columns([Var("a", INT, Scope("link", 1)), Var("A", INT, Scope("table", 2)), Var("n", INT)])]
     ['a', 'A_2', 'n_2']
     """
-    used, made = set(taken), []
+    used, made = set(taken), []  # SQL's names do not tell cases apart
     for column in columns:
         name = unused_name(column.name or "key", used, fold=True)
         used.add(name.lower())
@@ -403,17 +403,9 @@ def find_unused_names(wishes: Sequence[str], columns: Sequence[Column]) -> list[
     return [c.name for c in found]
 
 
-def derive_existence(space: Space, rows: Rows, wish: str) -> Branch:
-    """A factor that is 1 where the subquery has a row, and 0 where it has none."""
-    return _derive_factor(space, rows, wish, indicate_positive())
-
-
-def derive_several(space: Space, rows: Rows) -> Branch:
-    """A factor that is 1 where the subquery has more than one row, and 0 elsewhere."""
-    return _derive_factor(space, rows, "several", indicate_positive(over=1))
-
-
-def _derive_factor(space: Space, rows: Rows, wish: str, count: Scalar) -> Branch:
+def derive_existence(space: Space, rows: Rows, wish: str, over: int = 0) -> Branch:
+    """A factor that is 1 where the subquery has a row, or more than ``over``, and 0 elsewhere."""
     closed = close(space, rows.branches)
+    count = indicate_positive(over=over)
     relation = derive_distinct(space, closed.branches, closed.columns(), wish, count)
     return closed.occurrence(space, relation, ())

@@ -37,7 +37,7 @@ NAMED_PARTS: Mapping[type[exp.Expr], str] = {
     exp.Second: "second", exp.LastDay: "last_day",
 }  # fmt: skip
 TRUNCATED = ("YEAR", "QUARTER", "MONTH", "WEEK", "DAY", "HOUR", "MINUTE", "SECOND")
-#: Where spans begin if nothing else is said.
+#: Where spans begin if nothing else is said: where DuckDB's TIME_BUCKET has them begin.
 MONDAY = datetime.datetime(2000, 1, 3)
 ISO_DATE = "%Y-%m-%d"
 #: Dialects whose HH counts to 12, and what sqlglot leaves of their formats.

@@ -29,9 +29,8 @@ from m3.sql.places import fold_case
 
 __all__ = [
     "GroupReader",
+    "Groups",
     "LinearGroups",
-    "derive_groups",
-    "find_linear_groups",
     "has_aggregates",
     "is_aggregate",
     "read_grouping",
@@ -311,28 +310,24 @@ class LinearGroups:
     env: Mapping[Key, Scalar]
 
 
-def find_linear_groups(grouping: Grouping, space: Workspace) -> LinearGroups | None:
-    """The grouping of a workspace's rows as a view reads it off its maps, where that is possible."""
-    return _Groups(grouping, space).find_linear()
-
-
-def derive_groups(grouping: Grouping, space: Workspace) -> list[Branch]:
-    """The groups of a workspace's rows as rows of derived relations.
-
-    >>> from m3.sql.show import join_example, show_rows
-    >>> print(show_rows(join_example("SELECT a, MAX(x) AS m FROM r GROUP BY a HAVING COUNT(*) > 1")))
-    + v_groups.a AS a, v_groups.m_2 AS m FROM v_groups WHERE v_groups.count_2 > 1
-    """
-    groups = _Groups(grouping, space)
-    return [branch for number in range(len(grouping.sets)) for branch in groups.derive(number)]
-
-
 @dataclass(frozen=True)
-class _Groups:
+class Groups:
+    """The groups of a workspace's rows."""
+
     grouping: Grouping
     base: Workspace
 
+    def derive_rows(self) -> list[Branch]:
+        """The groups as rows of derived relations.
+
+        >>> from m3.sql.show import join_example, show_rows
+        >>> print(show_rows(join_example("SELECT a, MAX(x) AS m FROM r GROUP BY a HAVING COUNT(*) > 1")))
+        + v_groups.a AS a, v_groups.m_2 AS m FROM v_groups WHERE v_groups.count_2 > 1
+        """
+        return [branch for number in range(len(self.grouping.sets)) for branch in self._derive_set(number)]
+
     def find_linear(self) -> LinearGroups | None:
+        """The groups as a view reads them off its maps, where that is possible."""
         if len(self.grouping.sets) != 1:
             return None
         (chosen,) = self.grouping.sets
@@ -373,6 +368,7 @@ class _Groups:
     def _store_base(self) -> None:
         """Keep the base rows as a relation of their own if many maps would repeat the same join."""
         base, calls = self.base, [a.call for a in self.grouping.aggregates]
+        # a join of n tables takes about a map for every set of its other tables, and each aggregate has maps of its own
         work = sum(2 ** max(0, len(b.sources) - 1) for b in base.branches) * len(base.branches)
         if (
             work * len(self.grouping.sets) * (len(calls) + 1) <= MUCH
@@ -391,7 +387,7 @@ class _Groups:
     def _compute_results(self, grouped: aggregates.Grouping, args: Sequence[AggregateCall]) -> list[Scalar]:
         return [grouped.compute_result(c, a.node, a.name) for c, a in zip(args, self.grouping.aggregates, strict=True)]
 
-    def derive(self, number: int) -> list[Branch]:
+    def _derive_set(self, number: int) -> list[Branch]:
         """The groups of one grouping set."""
         keys = self.grouping.sets[number]
         closed, names, args = self._close_base(keys)

@@ -20,7 +20,6 @@ from m3.sql.correlation import (
     convert,
     count_rows,
     derive_existence,
-    derive_several,
     is_standalone,
     rename_columns,
     store_rows,
@@ -36,7 +35,8 @@ __all__ = ["BRANCHES", "Case", "Workspace", "decide", "join_tables"]
 
 #: What a placeholder may be: (value, factor) pairs whose factors, as sums of branches, partition the block's rows.
 Case = tuple[Scalar, list[Branch]]
-#: Blocks with more branches are kept as relations of their own.
+#: Blocks with more branches are kept as relations of their own, since joins and subqueries multiply branches. The queries of the
+#: test suite take 3,714 statements with 9, 3,800 with 3 and 4,023 with 200, where one query has 492 instead of 196.
 BRANCHES = 9
 
 
@@ -96,7 +96,9 @@ class Workspace(Space):
         closed = close(self.parent or self, product(self.branches, [several]))
         if closed.links:
             hint = "aggregate it, e.g. with MIN or MAX, or add LIMIT 1"
-            self.context.fail(subquery.node, "a scalar subquery that may have several rows", "scalar-subquery", hint)
+            self.context.source.fail(
+                subquery.node, "a scalar subquery that may have several rows", "scalar-subquery", hint
+            )
         self.context.checks.append(count_rows(closed.branches, ()))
 
     def _pack_cases(self, wanted: Var, cases: list[Case]) -> list[Case]:
@@ -139,7 +141,7 @@ class Workspace(Space):
         self.branches = add_conditions(self.branches, [condition])
 
 
-#: A derived table with more branches is kept as a relation of its own.
+#: A derived table with more branches is kept as a relation of its own. On the suite 1 takes 2 % more maps, 9 as many as 3.
 TABLE_BRANCHES = 3
 
 
@@ -293,7 +295,7 @@ def _decide_value(subquery: Subquery, rows: Rows, space: Workspace) -> list[Case
     if subquery.total:
         return present
     if not subquery.single and not (len(rows.branches) == 1 and _is_single(rows.branches[0])):
-        space.several[subquery.variable.key] = derive_several(space, rows)
+        space.several[subquery.variable.key] = derive_existence(space, rows, "several", over=1)
     there = derive_existence(space, rows, "some")
     return [*present, (Const(None, column.type.with_null()), [Branch(), _negate(there)])]
 
@@ -309,7 +311,7 @@ def _restrict(rows: Rows, condition: Scalar) -> Rows:
 def _is_single(branch: Branch) -> bool:
     """Whether equalities with constants and outer columns determine a key of each source."""
     known: set[Key] = set()
-    changed = True
+    changed = True  # a key that is known makes its row known, and so perhaps the key of another one
     while changed:
         before = len(known)
         for condition in branch.conditions:

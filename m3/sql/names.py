@@ -31,10 +31,6 @@ class Context:
     #: What must be 0 when the view is read: rows for which a scalar subquery has several values.
     checks: list[Polynomial] = field(default_factory=list)
 
-    def fail(self, node: exp.Expr, message: str, kind: str, hint: str) -> NoReturn:
-        """Raise a CompileError at ``node``."""
-        self.source.fail(node, message, kind, hint)
-
 
 @dataclass(frozen=True)
 class Column:
@@ -79,7 +75,7 @@ class Names:
 
     def fail(self, node: exp.Expr, message: str, kind: str, hint: str) -> NoReturn:
         """Raise a CompileError at ``node``."""
-        self.context.fail(node, message, kind, hint)
+        self.context.source.fail(node, message, kind, hint)
 
     def guard(self, node: exp.Expr, action: Callable[[], Scalar]) -> Scalar:
         """The result of ``action``; its errors are reported at ``node``."""

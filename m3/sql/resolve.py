@@ -170,8 +170,7 @@ class _Select:
         order = tuple(listed.read_order(select))
         listed.check_unread_windows()
         unique = select.args.get("distinct")
-        on = unique.args.get("on") if isinstance(unique, exp.Distinct) else None
-        first = on.expressions if isinstance(on, exp.Tuple) else [on.unnest()] if on is not None else None
+        first = _find_first_of(unique)
         made = Block(
             source,
             outputs,
@@ -204,7 +203,7 @@ class _Select:
             block = replace(block, grouping=groups.grouping(over))
         assert block.grouping is None or groups is not None
         grouping, rows = block.grouping, _at_most_one(block.source)
-        columns = [names.column(o.scalar) for o in block.outputs]
+        columns = [names.column(o.scalar) for o in block.outputs]  # None for what is computed
         return replace(
             block,
             # a total, or a row of tables that have one
@@ -290,6 +289,12 @@ def _apply_exceptions(item: exp.Expr, star: exp.Expr, found: Sequence[exp.Column
 def _refer_to(name: str, table: str | None) -> exp.Column:
     quoted = exp.to_identifier(table, quoted=True) if table is not None else None
     return exp.column(exp.to_identifier(name, quoted=True), table=quoted)
+
+
+def _find_first_of(distinct: exp.Expr | None) -> list[exp.Expr] | None:
+    """The expressions of DISTINCT ON: the first row of each combination of them is kept."""
+    on = distinct.args.get("on") if isinstance(distinct, exp.Distinct) else None
+    return on.expressions if isinstance(on, exp.Tuple) else [on.unnest()] if on is not None else None
 
 
 class _List:

@@ -16,7 +16,7 @@ from m3.program import WindowFunction
 from m3.scalars import Key, Scalar, Var, call, const, vars_of
 from m3.sql.block import Block, Combined, Constants, Limited, Order, Query, Window
 from m3.sql.correlation import Space, close, convert, count_rows, derive_distinct, name_columns, rename_columns
-from m3.sql.grouping import derive_groups
+from m3.sql.grouping import Groups
 from m3.sql.joining import Workspace, join_tables
 from m3.sql.names import Context
 from m3.sql.windows import compute_windows, limit_rows
@@ -37,7 +37,8 @@ def rows_of(query: Query, space: Workspace) -> Rows:
     """
     match query:
         case Constants():
-            return make_constant_rows(query)
+            envs = ({c.key: s for c, s in zip(query.columns, row, strict=True)} for row in query.rows)
+            return Rows(query.columns, tuple(Branch(env=env) for env in envs))
         case Limited():
             rows = rows_of(query.query, space)
             named = Rows(query.columns, tuple(rename_columns(rows, query.columns)))
@@ -57,7 +58,7 @@ def filter_rows(block: Block, context: Context, parent: Space | None) -> Workspa
     join_tables(block.source, space)
     for condition in block.conditions:
         space.filter(condition)
-        space.compact(placeholders=False)
+        space.compact(placeholders=False)  # behind WHERE nobody asks again what its subqueries were
     return space
 
 
@@ -66,7 +67,7 @@ def select_rows(block: Block, space: Workspace) -> Workspace:
     if block.grouping is not None:
         groups = space.behind({v.key: s for v, s in block.grouping.keys})
         groups.prepare([*([block.having] if block.having is not None else []), *block.results()])
-        groups.branches = derive_groups(block.grouping, space)
+        groups.branches = Groups(block.grouping, space).derive_rows()
         if block.having is not None:
             groups.filter(block.having)
         space = groups
@@ -128,12 +129,6 @@ def remove_repeats(rows: Rows, space: Space) -> Rows:
 
 
 LEFT, RIGHT, ZERO, ONE = Var("left_rows", INT), Var("right_rows", INT), const(0), const(1)
-
-
-def make_constant_rows(query: Constants) -> Rows:
-    """The rows of VALUES."""
-    envs: list[dict[Key, Scalar]] = [{c.key: s for c, s in zip(query.columns, row, strict=True)} for row in query.rows]
-    return Rows(query.columns, tuple(Branch(1, (), (), env) for env in envs))
 
 
 def combine_rows(query: Combined, left: Rows, right: Rows, space: Space) -> Rows:

@@ -356,7 +356,7 @@ def parse_with_views(
     source = Source(views[name], name)
     tree = source.parse(dialect)
     _collect_views(name, tree, views, known, (name,), needed, dialect)
-    for other, query in reversed(needed.items()):
+    for other, query in reversed(needed.items()):  # each goes to the front: those that it reads come before it
         for node in query.walk():  # they stand in another text, and have no place in this one
             node.meta.clear()
         cte = exp.CTE(this=query, alias=exp.TableAlias(this=exp.to_identifier(other)))

@@ -21,7 +21,7 @@ from m3.scalars import Scalar, Var, bare, call, substitute
 from m3.simplify import simplify
 from m3.sql.block import Block, Constants, Order, placeholders, unique_names
 from m3.sql.correlation import Space, count_rows, name_columns
-from m3.sql.grouping import find_linear_groups
+from m3.sql.grouping import Groups
 from m3.sql.joining import Workspace
 from m3.sql.names import Context, Names
 from m3.sql.normalise import normalise
@@ -101,7 +101,7 @@ class _View:
             return None
         if placeholders(over):
             return None
-        groups = find_linear_groups(block.grouping, space)
+        groups = Groups(block.grouping, space).find_linear()
         if groups is None:
             return None
         items = [(o.name, simplify(substitute(o.scalar, groups.env))) for o in block.outputs]
@@ -116,7 +116,9 @@ class _View:
             visible = Rows(tuple(c for c in rows.columns if c.scope is None), rows.branches)
             if any(s.scope is not None for s, _, _ in order if isinstance(s, Var)):
                 hint = "add it to the SELECT list"
-                self.context.fail(self.node, "SELECT DISTINCT ordered by something not selected", "order-by", hint)
+                self.context.source.fail(
+                    self.node, "SELECT DISTINCT ordered by something not selected", "order-by", hint
+                )
             rows = remove_repeats(visible, Space(self.context))
         return self._read_bag(rows, order, limit, offset)
 

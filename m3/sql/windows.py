@@ -210,7 +210,7 @@ def read_count(node: exp.Expr, clause: str, context: Context) -> int | None:
         return None
     value = read_constant(count, context.source)
     if value is not None and (not isinstance(value, int) or isinstance(value, bool) or value < 0):
-        context.fail(limit, f"{clause.upper()} that is not a number of rows", "limit", f"{clause.upper()} n")
+        context.source.fail(limit, f"{clause.upper()} that is not a number of rows", "limit", f"{clause.upper()} n")
     return value
 
 
