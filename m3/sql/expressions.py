@@ -15,7 +15,7 @@ from decimal import Decimal, InvalidOperation
 from sqlglot import exp
 
 from m3.datatypes import BOOL, DATE, DOUBLE, INT, INT64_MAX, MAX_PRECISION, STRING, TIMESTAMP, Type
-from m3.errors import CompileError, M3Error, ProgramError, ValueProblem
+from m3.errors import CompileError, ProgramError, ValueProblem
 from m3.evaluate import evaluate
 from m3.failures import ARITHMETIC, BY_LITERAL, given_by_literals, may_fail, wrong_literal
 from m3.functions.spec import quotient_type
@@ -87,12 +87,8 @@ class ExpressionReader:
         if handler is None:
             refuse_random(self, node)
             self.source.fail(node, f"{node.key.upper()} is not supported", "unsupported-expression", SUPPORTED)
-        try:
+        with self.source.guard(node):
             result = handler(self, node)
-        except M3Error as error:
-            if error.span is not None:
-                raise
-            self.source.fail(node, error.message, error.kind, error.hint)
         if isinstance(result, Call) and result.span is None and may_fail(result):
             result = replace(result, span=self.source.span(node))
         return self.call(node, "not", result) if node.args.get("negate") else result

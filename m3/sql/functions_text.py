@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 
 from sqlglot import exp
 
-from m3.errors import M3Error
 from m3.functions import like_regex, safe_regex
 from m3.scalars import Call, Const, Scalar, const
 from m3.simplify import simplify
@@ -147,17 +146,11 @@ def _match_pattern(reader: ExpressionReader, node: exp.Expr, escape: Scalar | No
     if isinstance(escape, Const) and not escape.value:
         escape = None
     if isinstance(known, str) and (escape is None or isinstance(escape, Const)):
-        _check_pattern(reader, node, lambda: like_regex(known, str(escape.value) if isinstance(escape, Const) else ""))
+        with reader.source.guard(node):
+            like_regex(known, str(escape.value) if isinstance(escape, Const) else "")
     if isinstance(pattern, Const) and pattern.value is None:
         escape = None
     return reader.call(node, "like", text, pattern, *([escape] if escape is not None else []))
-
-
-def _check_pattern(reader: ExpressionReader, node: exp.Expr, check: Callable[[], object]) -> None:
-    try:
-        check()
-    except M3Error as error:
-        reader.source.fail(node, error.message, error.kind, error.hint)
 
 
 def _read_regexp(reader: ExpressionReader, node: exp.Expr) -> Scalar:
@@ -170,12 +163,13 @@ def _read_regexp(reader: ExpressionReader, node: exp.Expr) -> Scalar:
         hint = "a constant regular expression, or LIKE"
         reader.source.fail(node, "a computed regular expression", "regular-expression", hint)
     known = pattern.value
-    if isinstance(known, str):
-        _check_pattern(reader, node, lambda: safe_regex(known))
-    if isinstance(known, str) and (flag or isinstance(node, exp.RegexpILike)):
-        lowered = ESCAPED.sub(lambda c: c[1] or c[0].lower(), known)
-        _check_pattern(reader, node, lambda: safe_regex(lowered))
-        text, pattern = reader.call(node, "lower", text), const(lowered)
+    with reader.source.guard(node):
+        if isinstance(known, str):
+            safe_regex(known)
+        if isinstance(known, str) and (flag or isinstance(node, exp.RegexpILike)):
+            lowered = ESCAPED.sub(lambda c: c[1] or c[0].lower(), known)
+            safe_regex(lowered)
+            text, pattern = reader.call(node, "lower", text), const(lowered)
     return reader.call(node, "regexp_like", text, pattern)
 
 

@@ -10,7 +10,6 @@ from sqlglot import exp
 
 from m3.algebra.derive import Registry
 from m3.algebra.terms import Polynomial
-from m3.errors import M3Error
 from m3.program import Relation
 from m3.scalars import Scalar, Var
 from m3.sql.block import Origin, Query, Subquery
@@ -76,15 +75,6 @@ class Names:
     def fail(self, node: exp.Expr, message: str, kind: str, hint: str) -> NoReturn:
         """Raise a CompileError at ``node``."""
         self.context.source.fail(node, message, kind, hint)
-
-    def guard(self, node: exp.Expr, action: Callable[[], Scalar]) -> Scalar:
-        """The result of ``action``; its errors are reported at ``node``."""
-        try:
-            return action()
-        except M3Error as error:
-            if error.span is not None:
-                raise
-            self.fail(node, error.message, error.kind, error.hint)
 
     def resolve(self, node: exp.Column) -> Var:
         """The variable that a column reference means, here or in an outer block.

@@ -35,6 +35,7 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any, NoReturn
@@ -43,7 +44,7 @@ import sqlglot
 from sqlglot import exp
 from sqlglot.tokenizer_core import Token, TokenType
 
-from m3.errors import CompileError, Span, SyntaxProblem
+from m3.errors import CompileError, M3Error, Span, SyntaxProblem
 
 __all__ = [
     "FAILURES",
@@ -116,6 +117,16 @@ class Source:
     def fail(self, node: exp.Expr, message: str, kind: str, hint: str) -> NoReturn:
         """Raise a CompileError that points at ``node``."""
         raise CompileError(message, kind=kind, span=self.span(node), hint=hint)
+
+    @contextmanager
+    def guard(self, node: exp.Expr) -> Iterator[None]:
+        """Errors without a place are reported at ``node``."""
+        try:
+            yield
+        except M3Error as error:
+            if error.span is not None:
+                raise
+            raise CompileError(error.message, kind=error.kind, span=self.span(node), hint=error.hint) from error
 
 
 def fold_case(node: exp.Expr) -> exp.Expr:

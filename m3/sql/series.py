@@ -39,7 +39,6 @@ from typing import Any
 from sqlglot import exp
 
 from m3.datatypes import TIMESTAMP
-from m3.errors import M3Error
 from m3.evaluate import evaluate
 from m3.scalars import Const, Scalar, call, const
 from m3.sql.expressions import ExpressionReader
@@ -115,7 +114,7 @@ def _generate_values(
     node: exp.Expr, start: Scalar, end: Scalar, step: exp.Expr | None, exclusive: bool, reader: ExpressionReader
 ) -> Iterator[Any]:
     """The values of a series. Spark adds so many steps to the start, the others one step after the other: months differ."""
-    try:
+    with reader.source.guard(node):
         first, last = (evaluate(s, {}) for s in (start, end))
         if isinstance(last, datetime.date) and isinstance(first, datetime.datetime):
             last = evaluate(call("cast", end, to=TIMESTAMP), {})
@@ -130,10 +129,6 @@ def _generate_values(
             number += 1
             before = start if together else const(value)
             value = evaluate(_step(node, before, step, number if together else 1, reader), {})
-    except M3Error as error:
-        if error.span is not None:
-            raise
-        reader.source.fail(node, error.message, error.kind, error.hint)
 
 
 def _find_direction(node: exp.Expr, step: exp.Expr | None, start: Scalar, reader: ExpressionReader) -> int:

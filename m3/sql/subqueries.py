@@ -109,7 +109,8 @@ class SubqueryReader:
         if len(mine) != len(query.columns):
             message = f"{len(mine)} values compared with {len(query.columns)} columns"
             self.names.fail(node, message, "subquery-columns", "select as many columns")
-        condition = self.names.guard(node, lambda: compare(op, mine, query.columns))
+        with self.names.context.source.guard(node):
+            condition = compare(op, mine, query.columns)
         variable = self._make_variable("in", BOOL.with_null(condition.type.nullable))
         return self._add(Subquery(variable, "any", query, op, mine, node=node))
 

@@ -19,7 +19,7 @@ from dataclasses import replace
 from sqlglot import exp
 
 from m3.algebra.normal import common_type
-from m3.errors import CompileError, ProgramError
+from m3.errors import CompileError
 from m3.program import Relation
 from m3.scalars import Const, Key, Scalar, Var, call
 from m3.sql.block import Block, Combined, Constants, From, Join, Limited, Query, Table, columns_of, placeholders
@@ -205,7 +205,8 @@ class _Tables:
         if len(left) != 1 or len(right) != 1:
             hint = "the column must exist once on both sides of the join"
             self.names.fail(join, f"no common column {name!r}", "unknown-column", hint)
-        return self.names.guard(join, lambda: call("eq", left[0].variable, right[0].variable))
+        with self.names.context.source.guard(join):
+            return call("eq", left[0].variable, right[0].variable)
 
     def _merge_column(self, name: str, left: Scalar, right: Scalar, side: str) -> tuple[str, Var, Scalar]:
         """After USING there is one column: the left one, the right one, or in a full join whichever is there."""
@@ -301,7 +302,7 @@ def read_operation(node: exp.SetOperation, names: Names, resolve_query: Callable
     if len(left.columns) != len(right.columns):
         message = f"{node.key.upper()} of {len(left.columns)} and {len(right.columns)} columns"
         names.fail(node, message, "set-columns", "select as many columns on both sides")
-    try:
+    with names.context.source.guard(node):
         # a column that is nothing but NULL takes the other side's type
         ours, theirs = list(left.columns), list(right.columns)
         for i, (a, b) in enumerate(zip(ours, theirs, strict=True)):
@@ -310,8 +311,6 @@ def read_operation(node: exp.SetOperation, names: Names, resolve_query: Callable
             elif a.type.kind == "string" and is_untyped(left, i):
                 ours[i] = Var(a.name, b.type.with_null())
         columns = unite_columns(ours, theirs)
-    except ProgramError as error:
-        names.fail(node, error.message, error.kind, error.hint)
     return Combined(node.key, bool(node.args.get("distinct")), left, right, tuple(columns))
 
 
@@ -326,10 +325,8 @@ def read_values(node: exp.Values, names: Names, read: Callable[[exp.Expr], Scala
     ]
     for row in rows:
         typed = (c.type.with_null() if is_bare_null(s) else s.type for c, s in zip(columns, row, strict=True))
-        try:
+        with names.context.source.guard(node):
             columns = unite_columns(columns, [Var("", t) for t in typed])
-        except ProgramError as error:
-            names.fail(node, error.message, error.kind, error.hint)
     made = tuple(tuple(convert(s, c) for c, s in zip(columns, row, strict=True)) for row in rows)
     if not all(isinstance(s, Const) for row in made for s in row):
         names.fail(node, "VALUES that are not constant", "values", "constants only")

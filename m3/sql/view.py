@@ -15,7 +15,7 @@ from sqlglot import exp
 from m3.algebra.derive import Registry
 from m3.algebra.rows import Rows, ViewQuery
 from m3.algebra.terms import Polynomial
-from m3.errors import CompileError, M3Error
+from m3.errors import CompileError
 from m3.program import Column, OutputColumn, Relation
 from m3.scalars import Scalar, Var, bare, call, substitute
 from m3.simplify import simplify
@@ -67,14 +67,11 @@ def parse_view(
         node = node.this
     context = Context(source, {r.name: r for r in relations}, registry, name, dialect)
     try:
-        return _View(context, node).read()
+        with source.guard(node):
+            return _View(context, node).read()
     except RecursionError as error:
         hint = "split it by WITH, or write long lists with IN"
         raise CompileError("too deeply nested", kind="too-deep", span=source.span(node), hint=hint) from error
-    except M3Error as error:
-        if error.span is not None:
-            raise
-        raise CompileError(error.message, kind=error.kind, span=source.span(node), hint=error.hint) from error
 
 
 @dataclass
