@@ -122,7 +122,11 @@ class _Normal:
             alike = _unify(left, right)
             strict = condition.op == "eq"
             if len(owners(left)) == 1 and len(owners(right)) == 1 and (strict or alike == (left, right)):
-                self._equate(*alike, strict=strict)
+                first, second = map(self._find_class, alike)
+                if first is not second:  # by way of both, all their members are equal
+                    first.members += [m for m in second.members if m not in first.members]
+                    self.classes = [c for c in self.classes if c is not second]
+                first.strict = first.strict or second.strict or strict
                 return
         self.cross.append(condition)
 
@@ -130,13 +134,6 @@ class _Normal:
         known = self.local.setdefault(owner, [])
         if condition not in known:
             known.append(condition)
-
-    def _equate(self, left: Scalar, right: Scalar, *, strict: bool) -> None:
-        first, second = self._find_class(left), self._find_class(right)
-        if first is not second:  # by way of both, all their members are equal
-            first.members += [m for m in second.members if m not in first.members]
-            self.classes = [c for c in self.classes if c is not second]
-        first.strict = first.strict or second.strict or strict
 
     def _find_class(self, scalar: Scalar) -> _Class:
         found = next((c for c in self.classes if scalar in c.members), None)

@@ -373,14 +373,11 @@ def estimate_matches(atom: Atom, known: set[str], term: Sequence[Atom], relation
     key = key_variables(atom, relation)
     if key is not None and key <= known:
         return 1.0
-    values = max(_count_values(atom.variables() & known, term, relations), default=0)
+    # a variable takes as many values as the table has rows whose key it is
+    asked = atom.variables() & known
+    keyed = ((key_variables(a, relations[a.relation]), relations[a.relation].rows) for a in term)
+    values = max((rows for key, rows in keyed if key and key <= asked and rows), default=0)
     return relation.rows / values if relation.rows is not None and values else math.inf
-
-
-def _count_values(variables: set[str], term: Sequence[Atom], relations: Mapping[str, Relation]) -> list[int]:
-    """The rows of the tables that have some of the variables as their key: as many values they take."""
-    keyed = ((key_variables(atom, relations[atom.relation]), relations[atom.relation].rows) for atom in term)
-    return [rows for key, rows in keyed if key and key <= variables and rows]
 
 
 def key_variables(atom: Atom, relation: Relation) -> set[str] | None:

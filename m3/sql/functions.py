@@ -136,11 +136,6 @@ def _read_case(reader: ExpressionReader, node: exp.Expr) -> Scalar:
     return reader.choose(node, conditions, [*(b.args["true"] for b in branches), node.args.get("default")])
 
 
-def _read_nvl2(reader: ExpressionReader, node: exp.Expr) -> Scalar:
-    known = reader.call(node, "not", reader.call(node, "is_null", reader.read(node.this)))
-    return reader.choose(node, [known], [node.args["true"], node.args.get("false")])
-
-
 def _read_decode(reader: ExpressionReader, node: exp.Expr) -> Scalar:
     """DECODE(value, search, result, ..., default), where NULL is found by NULL."""
     operand, *rest = node.expressions
@@ -175,11 +170,6 @@ NULL_BY_ZERO, NULL_REST_BY_ZERO = ("mysql", "sqlite"), ("mysql", "sqlite", "duck
 #: Dialects in which CEIL and FLOOR of a DOUBLE are a DOUBLE.
 DOUBLE_STAYS = ("postgres", "duckdb")
 LOGARITHMS = {2: "log2", 10: "log10"}
-
-
-def _read_plain(reader: ExpressionReader, node: exp.Expr) -> Scalar:
-    operands = [node.args[name] for name in ("this", "expression") if node.args.get(name) is not None]
-    return reader.call(node, PLAIN[type(node)], *map(reader.read, operands))
 
 
 def _read_sum(reader: ExpressionReader, node: exp.Expr) -> Scalar:
@@ -357,7 +347,14 @@ NAMED: Mapping[tuple[str, int], Callable[[ExpressionReader, exp.Expr, list[exp.E
 }  # fmt: skip
 
 HANDLERS: Mapping[type[exp.Expr], Handler] = {
-    **dict.fromkeys(PLAIN, _read_plain),
+    **dict.fromkeys(
+        PLAIN,
+        lambda reader, node: reader.call(
+            node,
+            PLAIN[type(node)],
+            *(reader.read(node.args[n]) for n in ("this", "expression") if node.args.get(n) is not None),
+        ),
+    ),
     **DATES,
     **dict.fromkeys(COMPARISONS, _read_comparison),
     exp.And: _read_logic,
@@ -373,7 +370,11 @@ HANDLERS: Mapping[type[exp.Expr], Handler] = {
     exp.If: lambda reader, node: reader.choose(
         node, [reader.read_condition(node.this)], [node.args["true"], node.args.get("false")]
     ),
-    exp.Nvl2: _read_nvl2,
+    exp.Nvl2: lambda reader, node: reader.choose(
+        node,
+        [reader.call(node, "not", reader.call(node, "is_null", reader.read(node.this)))],
+        [node.args["true"], node.args.get("false")],
+    ),
     exp.DecodeCase: _read_decode,
     exp.Coalesce: _read_coalesce,
     exp.Nullif: _read_nullif,

@@ -211,19 +211,15 @@ def _join_sides(join: Join, space: Workspace) -> None:
         space.filter(condition)
     space.branches = [*space.branches, *lonely, *others]
     if len(space.branches) > BRANCHES:
-        _filter_early(space)
+        # what WHERE says of the tables so far is applied before their rows are kept
+        known = {v.key for v in space.columns}
+        for condition in [c for c in space.early if known.issuperset(vars_of(c))]:
+            space.early.remove(condition)
+            space.filter(condition)
     space.compact()
     for _, variable, what in join.merged:
         space.branches = [bind(b, {variable.key: b.value(what)}) for b in space.branches]
     space.columns = columns_of(join)
-
-
-def _filter_early(space: Workspace) -> None:
-    """Apply the conditions of WHERE that are about the tables so far, before their rows are kept."""
-    known = {v.key for v in space.columns}
-    for condition in [c for c in space.early if known.issuperset(vars_of(c))]:
-        space.early.remove(condition)
-        space.filter(condition)
 
 
 def _derive_match(space: Space, other: list[Branch], on: Sequence[Scalar]) -> Branch:

@@ -154,19 +154,11 @@ class _Select:
         conditions = tuple(self._check_condition(node, rows.read(node), "WHERE") for node in nodes)
         items = _expand_stars(select, names)
         groups = self._read_groups(items, rows)
-        having = select.args.get("having")
-        behind = (
-            None
-            if groups is None or having is None
-            else self._check_condition(having.this, groups.read(having.this), "HAVING")
-        )
+        having = self._read_clause("having", groups.read) if groups is not None else None
         read, after = (rows.read, names) if groups is None else (groups.read, groups.names)
         listed = _List(select, read, after)
         outputs = tuple(listed.read_output(position, item) for position, item in enumerate(items, start=1))
-        qualify = select.args.get("qualify")
-        wanted = (
-            self._check_condition(qualify.this, listed.read(qualify.this), "QUALIFY") if qualify is not None else None
-        )
+        qualify = self._read_clause("qualify", listed.read)
         order = tuple(listed.read_order(select))
         listed.check_unread_windows()
         unique = select.args.get("distinct")
@@ -175,9 +167,9 @@ class _Select:
             source,
             outputs,
             conditions,
-            having=behind,
+            having=having,
             windows=tuple(listed.windows),
-            qualify=wanted,
+            qualify=qualify,
             order=order,
             first_of=tuple(dict.fromkeys(listed.read_place(node) for node in first)) if first is not None else None,
             distinct=bool(unique) and first is None,
@@ -215,6 +207,11 @@ class _Select:
                 if is_bare_null(o.scalar) or (c is not None and c.untyped)
             ),
         )
+
+    def _read_clause(self, name: str, read: Callable[[exp.Expr], Scalar]) -> Scalar | None:
+        """HAVING or QUALIFY, where there is one."""
+        clause = self.select.args.get(name)
+        return self._check_condition(clause.this, read(clause.this), name.upper()) if clause is not None else None
 
     def _check_condition(self, node: exp.Expr, scalar: Scalar, clause: str) -> Scalar:
         if scalar.type.kind == "int" and self.names.context.dialect in INTEGERS_ARE_TRUE:
