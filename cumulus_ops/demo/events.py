@@ -23,7 +23,6 @@ __all__ = [
     "changed_rows",
     "deliver_period",
     "drop_name",
-    "epoch_of_period",
     "last_period",
     "make_events",
     "make_lives",
@@ -45,11 +44,6 @@ def periods(epochs: int, coordinators: int) -> int:
 def last_period(coordinator: int | np.ndarray, epochs: int, coordinators: int) -> int | np.ndarray:
     """The last period (inclusive) in which a coordinator gets a drop."""
     return epochs * coordinators + coordinator - 1
-
-
-def epoch_of_period(period: int, coordinator: int, coordinators: int) -> int:
-    """The epoch in which a coordinator's drop of that period counts."""
-    return max(0, (period - coordinator) // coordinators)
 
 
 def drop_name(period: int) -> str:

@@ -14,7 +14,6 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -24,23 +23,17 @@ from pyspark.sql import functions as F
 
 from cumulus_ops.project.verdicts import UNPROVED, outcome_of
 from cumulus_ops.validation.judge import Compared
-from cumulus_ops.validation.recompute import MULTIPLICITY, kept_tables, own_session, recompute_views
+from cumulus_ops.validation.recompute import MULTIPLICITY, kept_tables, own_session, recompute_views, spark_column
 from cumulus_ops.validation.request import ValidationReport, ValidationRequest, ViewVerdict
 
 __all__ = ["DATA_DOCS", "validate_snapshot", "verdicts_of"]
 
 
 VIEWS, EPOCHS, LOG, GROUPS = "views", "coordinators", "event log", "groups"
+#: Rows that were deleted more often than inserted, each as JSON text; so many of a relation are shown.
+IMPOSSIBLE = pa.schema([("relation", pa.string()), ("row", pa.string()), (MULTIPLICITY, pa.int64())])
 IMPOSSIBLE_ROWS = 1000
 DATA_DOCS = "cumulus_ops.validation.data_docs"  # imports Great Expectations, which takes seconds: meanwhile Spark works
-
-
-@dataclass(frozen=True)
-class _Found:
-    """What the checkpoint judges."""
-
-    views: list[Compared]
-    impossible: pa.Table
 
 
 def validate_snapshot(
@@ -65,14 +58,13 @@ def validate_snapshot(
             with kept_tables(
                 session, request.relations, request.views, request.texts, request.log_files, request.epoch
             ) as bases:
-                impossible = [_impossible(name, base) for name, base in bases.items()]
+                impossible = [_read_impossible(name, base) for name, base in bases.items()]
                 compared = recompute_views(
                     session, request.views, request.relations, request.texts, Path(folder), on_view
                 )
-            found = _Found(compared, pa.concat_tables([_no_rows(), *impossible]))
             recomputed = time.monotonic()
             imported.result()
-        result, page = _check(request, found)
+        result, page = _check(request, compared, pa.concat_tables([IMPOSSIBLE.empty_table(), *impossible]))
     outcomes = [outcome for suite in result.run_results.values() for outcome in suite.results]
     verdicts = tuple(verdicts_of(result))
     statistics = {
@@ -83,7 +75,7 @@ def validate_snapshot(
         "recompute_s": round(recomputed - started, 3),
         "checkpoint_s": round(time.monotonic() - recomputed, 3),
     }
-    failures = tuple(_failures(result))
+    failures = tuple(_list_failures(result))
     return ValidationReport(
         request.epoch,
         outcome_of([v.outcome for v in verdicts], failures),
@@ -111,26 +103,16 @@ def verdicts_of(result: Any) -> Iterator[ViewVerdict]:
             yield ViewVerdict(view, str(details.get("outcome", UNPROVED)), observed, lines)
 
 
-def _no_rows() -> pa.Table:
-    return pa.table(
-        {
-            "relation": pa.array([], pa.string()),
-            "row": pa.array([], pa.string()),
-            MULTIPLICITY: pa.array([], pa.int64()),
-        }
-    )
-
-
-def _impossible(name: str, base: DataFrame) -> pa.Table:
-    """(relation, row as JSON text, multiplicity) of rows that were deleted more often than inserted; the first 1000."""
-    columns = [F.col(f"`{c}`") for c in base.columns if c != MULTIPLICITY]
+def _read_impossible(name: str, base: DataFrame) -> pa.Table:
+    """The first rows of :data:`IMPOSSIBLE` of a base table."""
+    columns = [spark_column(c) for c in base.columns if c != MULTIPLICITY]
     row = F.to_json(F.struct(*columns), {"ignoreNullFields": "false"})
     wrong = base.where(F.col(MULTIPLICITY) < 0).limit(IMPOSSIBLE_ROWS)
     rows = wrong.select(F.lit(name).alias("relation"), row.alias("row"), MULTIPLICITY).collect()
-    return pa.Table.from_pylist([r.asDict() for r in rows], _no_rows().schema)
+    return pa.Table.from_pylist([r.asDict() for r in rows], IMPOSSIBLE)
 
 
-def _check(request: ValidationRequest, found: _Found) -> tuple[Any, Path]:
+def _check(request: ValidationRequest, compared: Sequence[Compared], impossible: pa.Table) -> tuple[Any, Path]:
     """The checkpoint's result, and the page to open: that with the verdicts on the views."""
     import expectations
     from cumulus_ops.validation.data_docs import page_path, run_checkpoint
@@ -138,8 +120,8 @@ def _check(request: ValidationRequest, found: _Found) -> tuple[Any, Path]:
     sealed = {"coordinator": list(request.sealed_epochs), "sealed_epoch": list(request.sealed_epochs.values())}
     suites: dict[str, tuple[Any, Any]] = {
         EPOCHS: (expectations.epoch_suite(request.epoch, request.members), pa.table(sealed)),
-        LOG: (expectations.log_suite(), found.impossible),
-        VIEWS: (expectations.views_suite([v.name for v in request.views]), [view.row() for view in found.views]),
+        LOG: (expectations.log_suite(), impossible),
+        VIEWS: (expectations.views_suite([v.name for v in request.views]), [view.row() for view in compared]),
     }
     if request.groups is not None:
         suites[GROUPS] = (expectations.groups_suite(), request.groups)
@@ -148,7 +130,7 @@ def _check(request: ValidationRequest, found: _Found) -> tuple[Any, Path]:
     return result, page_path(request.reports_folder, views)
 
 
-def _failures(result: Any) -> Iterator[str]:
+def _list_failures(result: Any) -> Iterator[str]:
     for suite in result.run_results.values():
         for outcome in suite.results:
             details = (outcome.result or {}).get("details") or {}

@@ -213,7 +213,7 @@ def _filter_on_spark(session: SparkSession, part: _Part, relation: Relation) -> 
     from pyspark.sql import functions as F
     from pyspark.sql import types as T
 
-    from cumulus_ops.validation.recompute import spark_schema
+    from cumulus_ops.validation.recompute import spark_column, spark_schema
 
     values = _find_columns(part, relation.name)
     if values is None:
@@ -224,7 +224,7 @@ def _filter_on_spark(session: SparkSession, part: _Part, relation: Relation) -> 
     wanted = session.createDataFrame(pa.table(list(values.values()), list(names.values())), schema)
 
     def kept(events: DataFrame) -> DataFrame:
-        same = [F.col("`" + c.replace("`", "``") + "`").eqNullSafe(F.col(v)) for c, v in names.items()]
+        same = [spark_column(c).eqNullSafe(F.col(v)) for c, v in names.items()]
         return events.join(F.broadcast(wanted), same, "left_semi")
 
     return kept

@@ -38,6 +38,7 @@ __all__ = [
     "own_session",
     "recompute_m3",
     "recompute_views",
+    "spark_column",
     "spark_schema",
     "used_columns",
     "view_table",
@@ -111,23 +112,27 @@ def base_table(
     schema = spark_schema(relation)
     schema.add(VERSION, T.LongType()).add(SIGN, T.ByteType())
     log = spark.read.schema(schema).parquet(*map(str, log_files)) if log_files else spark.createDataFrame([], schema)
-    unsigned = {c.name: _column(c.name) + F.lit(0.0) for c in relation.columns if c.type.kind == "double"}  # no -0.0
+    unsigned = {
+        c.name: spark_column(c.name) + F.lit(0.0) for c in relation.columns if c.type.kind == "double"
+    }  # no -0.0
     log = log.where(F.col(VERSION) <= epoch_end(epoch)).drop(VERSION)
     log = log.withColumns(unsigned) if unsigned else log  # Spark Connect refuses none
     # A hash that equal rows share; other rows that share it are only summed up needlessly. So a declared key is enough to hash, and need not
     # even be one.
     hashed = [c for c in relation.columns if c.name in relation.key] or relation.columns
-    events = (log if chosen is None else chosen(log)).withColumn(HASH, F.xxhash64(*(_column(c.name) for c in hashed)))
+    events = (log if chosen is None else chosen(log)).withColumn(
+        HASH, F.xxhash64(*(spark_column(c.name) for c in hashed))
+    )
     deleted = F.broadcast(events.where(F.col(SIGN) < 0).select(HASH).distinct())
     kept = events.join(deleted, HASH, "left_anti").select(
-        *map(_column, names), F.col(SIGN).cast("long").alias(MULTIPLICITY)
+        *map(spark_column, names), F.col(SIGN).cast("long").alias(MULTIPLICITY)
     )
-    touched = events.join(deleted, HASH, "left_semi").groupBy(*map(_column, names))
+    touched = events.join(deleted, HASH, "left_semi").groupBy(*map(spark_column, names))
     summed = touched.agg(F.sum(SIGN).alias(MULTIPLICITY)).where(F.col(MULTIPLICITY) != 0)
     # positive multiplicities are written out as rows of multiplicity 1, since views' SQL knows rows only
     copies = F.array_repeat(F.lit(1).cast("long"), F.greatest(F.col(MULTIPLICITY), F.lit(1)).cast("int"))
     rows = F.when(F.col(MULTIPLICITY) < 0, F.array(F.col(MULTIPLICITY))).otherwise(copies)
-    return kept.unionAll(summed.select(*map(_column, names), F.explode(rows).alias(MULTIPLICITY)))
+    return kept.unionAll(summed.select(*map(spark_column, names), F.explode(rows).alias(MULTIPLICITY)))
 
 
 @contextmanager
@@ -156,7 +161,9 @@ def kept_tables(
         for relation, columns in used_columns(relations, views, texts):
             files, part = log_files.get(relation.name, ()), (chosen or {}).get(relation.name)
             base = (
-                base_table(session, relation, files, epoch, part).select(*map(_column, columns), MULTIPLICITY).persist()
+                base_table(session, relation, files, epoch, part)
+                .select(*map(spark_column, columns), MULTIPLICITY)
+                .persist()
             )
             base.where(F.col(MULTIPLICITY) > 0).drop(MULTIPLICITY).createOrReplaceTempView(relation.name)
             bases[relation.name] = base
@@ -182,7 +189,8 @@ def used_columns(
             yield relation, wanted or [relation.columns[0].name]
 
 
-def _column(name: str) -> Any:
+def spark_column(name: str) -> Any:
+    """A column by its name, whatever characters that has."""
     return F.col("`" + name.replace("`", "``") + "`")
 
 

@@ -12,7 +12,7 @@ import uvicorn
 
 from cumulus_ops.catalog.records import Validation
 from cumulus_ops.local.processes import free_port
-from cumulus_ops.validation.checkpoint import _check, _Found
+from cumulus_ops.validation.checkpoint import _check
 from cumulus_ops.validation.judge import Compared, Terms
 from cumulus_ops.validation.reports import report_pages, write_index
 from cumulus_ops.validation.request import ValidationRequest, ViewToValidate, ViewVerdict
@@ -43,7 +43,7 @@ def reports(tmp_path_factory):
     compared = [Compared(v.view, None, None, None, Terms()) for v in verdicts]
     asked = ValidationRequest("shop", 3, views, (), {}, folder, (0, 1), {0: 3, 1: 2}, groups)
     with patch.object(snapshot, "judge", lambda row: next(v for v in verdicts if v.view == row["view"])):
-        assert not _check(asked, _Found(compared, pa.table(rows))).success
+        assert not _check(asked, compared, pa.table(rows))[0].success
     half = len(PAYLOADS) // 2
     unproved = {p: ("unproved", p) for p in PAYLOADS[:half]}
     write_index(
