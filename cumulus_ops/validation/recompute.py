@@ -300,16 +300,20 @@ def recompute_views(
 def _recompute(
     session: SparkSession, view: ViewToValidate, relations: Sequence[Relation], texts: Mapping[str, str], file: Path
 ) -> tuple[Handle | None, Terms]:
+    """A view's rows, and how they are to be compared; no rows where the recomputation fails on its data, or there is none."""
     if view.recomputation is not None:
         return write_arrow(view.recomputation, file), Terms.of(view)
     unordered = ""
     try:
         if view.ordered:
             try:
-                return _rows(session, view, relations, texts, file, ordered=True), Terms.of(view)
-            except (_Impossible, InputProblem) as problem:
+                return _compute_rows(session, view, relations, texts, file, ordered=True), Terms.of(view)
+            except (
+                _Impossible,
+                InputProblem,
+            ) as problem:  # without an order its rows can still be compared, as a multiset
                 unordered = _find_reason(problem)
-        rows = _rows(session, view, relations, texts, file, ordered=False)
+        rows = _compute_rows(session, view, relations, texts, file, ordered=False)
     except _Failing as failure:
         return None, Terms.of(view, fails=str(failure))
     except (_Impossible, InputProblem) as problem:
@@ -317,7 +321,7 @@ def _recompute(
     return rows, Terms.of(view, unordered=unordered)
 
 
-def _rows(
+def _compute_rows(
     session: SparkSession,
     view: ViewToValidate,
     relations: Sequence[Relation],
