@@ -331,7 +331,7 @@ def _write_epoch(
         table = open_table(path)
         mark = None if table is None else _find_owned_mark(table, path, owner, adopted)
         if table is not None and mark is not None and mark.generation == owner.generation and mark.number >= epoch:
-            # the table has the epoch, or a later one: some version of it holds the epoch
+            # it was written before: which version holds the epoch, or else the first later one
             commits = [
                 c for c in _history(path) if generation_of(c) == owner.generation and int(c.get(EPOCH, -1)) >= epoch
             ]
@@ -339,9 +339,8 @@ def _write_epoch(
             is_unknown = not mine and mark.number > epoch and mark.value > known
             if is_unknown or any(c.get(SNAPSHOT, "") != snapshot for c in mine):
                 raise restored_problem(path)
-            version = min(
-                (int(c["version"]) for c in mine or commits), default=table.version()
-            )  # its log was cleaned up
+            # without any, the log was cleaned up
+            version = min((int(c["version"]) for c in mine or commits), default=table.version())
             return Published(version, str(table.metadata().id), max(mark.value, known))
         try:
             return _write(rows, table, path, said, owner, epoch)

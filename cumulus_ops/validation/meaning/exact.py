@@ -19,7 +19,6 @@ from __future__ import annotations
 import itertools
 import json
 import math
-import operator
 import sys
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
@@ -146,8 +145,8 @@ def of_pairs(name: str, rows: Any) -> float | None:
     n, none = len(pairs), Fraction(0)
     x, y = (sum(side, none) / n for side in zip(*pairs, strict=True))
     apart = [(a - x, b - y) for a, b in pairs]
-    squares = [sum((of(a, b) for a, b in apart), none) for of in (lambda a, _: a * a, lambda _, b: b * b, operator.mul)]
-    result = STATISTICS[name](_Spread(n, x, y, *squares))
+    products = ([a * a for a, _ in apart], [b * b for _, b in apart], [a * b for a, b in apart])
+    result = STATISTICS[name](_Spread(n, x, y, *(sum(part, none) for part in products)))
     return None if result is None else float(result)
 
 
