@@ -208,15 +208,15 @@ def to_dot(program: Program) -> str:
     """The graph in Graphviz's language; an edge is labelled ``event#statement``. Relations feed a map directly only
     where a statement reads no other map."""
     lines = ["digraph dataflow {", "  rankdir=LR;"]
-    lines += [f"  {_quoted('relation ' + r.name)} [shape=ellipse, label={_quoted(r.name)}];" for r in program.relations]
-    lines += [f"  {_quoted('map ' + m.name)} [shape=box, label={_quoted(m.name)}];" for m in program.maps]
+    lines += [f"  {_quote('relation ' + r.name)} [shape=ellipse, label={_quote(r.name)}];" for r in program.relations]
+    lines += [f"  {_quote('map ' + m.name)} [shape=box, label={_quote(m.name)}];" for m in program.maps]
     for kind, source, target, event, indexes in _labelled_edges(program):
-        label = _quoted(f"{event}#{indexes}")
-        lines.append(f"  {_quoted(f'{kind} {source}')} -> {_quoted(f'map {target}')} [label={label}];")
+        label = _quote(f"{event}#{indexes}")
+        lines.append(f"  {_quote(f'{kind} {source}')} -> {_quote(f'map {target}')} [label={label}];")
     return "\n".join([*lines, "}"]) + "\n"
 
 
-def _quoted(text: str) -> str:
+def _quote(text: str) -> str:
     return '"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"'
 
 
@@ -266,7 +266,7 @@ def components(graph: Graph[Node]) -> list[tuple[Node, ...]]:
         stack[root] = None
         while work:
             node, targets = work[-1]
-            fresh = next((t for t in targets if t not in index or _lowered(low, index, stack, node, t)), None)
+            fresh = next((t for t in targets if t not in index or _note_known_edge(low, index, stack, node, t)), None)
             if fresh is not None:
                 index[fresh] = low[fresh] = len(index)
                 stack[fresh] = None
@@ -283,7 +283,9 @@ def components(graph: Graph[Node]) -> list[tuple[Node, ...]]:
     return found[::-1]
 
 
-def _lowered(low: dict[Node, int], index: dict[Node, int], stack: dict[Node, None], node: Node, known: Node) -> bool:
+def _note_known_edge(
+    low: dict[Node, int], index: dict[Node, int], stack: dict[Node, None], node: Node, known: Node
+) -> bool:
     """Note an edge to a node that was met before; always False, for it need not be entered."""
     if known in stack:
         low[node] = min(low[node], index[known])

@@ -311,7 +311,7 @@ def _unit(node: Call) -> Fraction:
     return Fraction(1, 10**node.type.scale)
 
 
-def _rounded(node: Call, numbers: list[Fraction]) -> Fraction:
+def _bound_rounding(node: Call, numbers: list[Fraction]) -> Fraction:
     """Rounding to fewer digits adds one unit of what is left at most; to other digits it is any power of ten."""
     digits = node.args[1].value if len(node.args) > 1 and isinstance(node.args[1], Const) else 0
     if node.op == "cast":
@@ -333,9 +333,9 @@ _RESULTS: Mapping[str, Callable[[Call, list[Fraction]], Fraction]] = {
     "coalesce": lambda _, x: max(x, default=Fraction(0)),
     "greatest": lambda _, x: max(x, default=Fraction(0)),
     "least": lambda _, x: max(x, default=Fraction(0)),
-    "round": _rounded,
+    "round": _bound_rounding,
     "trunc": lambda _, x: x[0],
-    "ceil": _rounded,
-    "floor": _rounded,
-    "cast": _rounded,
+    "ceil": _bound_rounding,
+    "floor": _bound_rounding,
+    "cast": _bound_rounding,
 }

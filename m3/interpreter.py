@@ -249,7 +249,7 @@ class Interpreter:
         columns = [_read(view, in_column(c), c.expression, environments) for c in view.columns]
         rows = list(zip(*columns, strict=True))
         visible = len(view.visible)
-        return [row[:visible] for row in (_ordered(rows, view) if ordered else rows)]
+        return [row[:visible] for row in (_order_rows(rows, view) if ordered else rows)]
 
     def _view_keys(self, view: View) -> list[Key]:
         if view.exists is None:
@@ -269,7 +269,7 @@ class Interpreter:
         return env
 
 
-def _ordered(rows: list[tuple[Value, ...]], view: View) -> list[tuple[Value, ...]]:
+def _order_rows(rows: list[tuple[Value, ...]], view: View) -> list[tuple[Value, ...]]:
     rows = sorted(rows, key=_sort_key)
     for position, descending in reversed(view.order):
         rows.sort(key=lambda row: _smallest_null(row[position]), reverse=descending)

@@ -168,7 +168,7 @@ def call(op: str, *args: Scalar, to: Type | None = None) -> Scalar:
     if op in ("cast", "try_cast"):
         assert to is not None
         return Call(op, args, to.with_null(op == "try_cast" or any(a.type.nullable for a in args)))
-    args = _converted(op, args)
+    args = _convert_arguments(op, args)
     return Call(op, args, _result_type(op, args).with_null(_nullable(op, args)))
 
 
@@ -220,7 +220,7 @@ def _require_comparable(a: Type, b: Type) -> None:
         raise ProgramError(f"cannot compare {a} with {b}", kind="type-mismatch", hint="add a CAST to one side")
 
 
-def _converted(op: str, args: tuple[Scalar, ...]) -> tuple[Scalar, ...]:
+def _convert_arguments(op: str, args: tuple[Scalar, ...]) -> tuple[Scalar, ...]:
     """The arguments, cast to DOUBLE or TIMESTAMP where the operation computes with these."""
     function = FUNCTIONS.get(op)
     if function is None:

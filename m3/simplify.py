@@ -60,7 +60,7 @@ def simplify(scalar: Scalar) -> Scalar:
             return UNKNOWN
     if node.op in STRICT and any(map(_is_null_constant, node.args)):
         return Const(None, node.type.with_null())
-    return _computed(node)
+    return _compute_constant(node)
 
 
 def as_filter(scalar: Scalar) -> Scalar:
@@ -72,19 +72,19 @@ def as_filter(scalar: Scalar) -> Scalar:
     Returns:
         A condition that is true for the same rows.
     """
-    return _filtered(simplify(scalar))
+    return _simplify_filter(simplify(scalar))
 
 
-def _filtered(scalar: Scalar) -> Scalar:
+def _simplify_filter(scalar: Scalar) -> Scalar:
     """AND and OR pass the freedom to take NULL for FALSE on to their operands; so does ``x IS TRUE``."""
     if _is_null_constant(scalar):
         return FALSE
     if not isinstance(scalar, Call):
         return scalar
     if scalar.op in ("and", "or"):
-        return _logic(Call(scalar.op, tuple(_filtered(a) for a in scalar.args), scalar.type, scalar.span))
+        return _logic(Call(scalar.op, tuple(_simplify_filter(a) for a in scalar.args), scalar.type, scalar.span))
     if scalar.op == "coalesce" and len(scalar.args) == 2 and scalar.args[1] == FALSE:
-        return _filtered(scalar.args[0])
+        return _simplify_filter(scalar.args[0])
     return scalar
 
 
@@ -98,10 +98,10 @@ def _as_type_of(node: Call, scalar: Scalar) -> Scalar:
         return scalar
     if _is_null_constant(scalar):
         return Const(None, node.type.with_null())
-    return _computed(call("cast", scalar, to=node.type.with_null(False)))
+    return _compute_constant(call("cast", scalar, to=node.type.with_null(False)))
 
 
-def _computed(node: Scalar) -> Scalar:
+def _compute_constant(node: Scalar) -> Scalar:
     """The value of an operation on literals; a text that is long is made where it is wanted, not kept in the program."""
     if not isinstance(node, Call) or not all(isinstance(a, Const) for a in node.args) or node.type.kind == "double":
         return node
@@ -146,7 +146,7 @@ def _same(node: Call) -> Scalar:
     if _is_null_constant(b):
         return _is_null(Call("is_null", (a,), BOOL))
     if not a.type.nullable and not b.type.nullable:
-        return _computed(call("eq", a, b))
+        return _compute_constant(call("eq", a, b))
     return node
 
 
@@ -177,7 +177,7 @@ def _case(node: Call) -> Scalar:
     branches: list[Scalar] = []
     otherwise = node.args[-1]
     for condition, value in zip(node.args[:-1:2], node.args[1:-1:2], strict=True):
-        condition = _filtered(condition)
+        condition = _simplify_filter(condition)
         if condition == TRUE:
             otherwise = value
             break

@@ -159,7 +159,7 @@ class _Builder:
         text = text_of(meaning) if meaning else ""
         return MapDecl(name_of(name), self._columns(keys), build_type(value, self.file), text)
 
-    def _declared(self, node: Node) -> MapDecl:
+    def _find_map(self, node: Node) -> MapDecl:
         name = name_of(node)
         if name not in self.maps:
             known = ", ".join(self.maps) or "none"
@@ -168,7 +168,7 @@ class _Builder:
 
     def _derivation(self, node: Node) -> Derivation:
         name, keys, *inputs, outputs, count = node.children
-        decl, names = self._declared(name), tuple(name_of(k) for k in keys.children)
+        decl, names = self._find_map(name), tuple(name_of(k) for k in keys.children)
         given = tuple(self._input(i) for i in inputs)
         types = {n: k.type for n, k in zip(names, decl.keys, strict=False)}
         for one in given:
@@ -182,14 +182,14 @@ class _Builder:
     def _input(self, node: Node) -> Input:
         if node.data == "value_input":
             name, source = node.children
-            return Input(name_of(name), self._declared(source).name)
+            return Input(name_of(name), self._find_map(source).name)
         name, kind, source, at, order, parameter = node.children
         if str(kind).lower() not in INPUTS:
             hint = f"{', '.join(k.upper() for k in INPUTS)} of a map, or the map itself"
             raise self._fail(node, f"no input {kind}(..)", "unknown-function", hint)
         return Input(
             name_of(name),
-            self._declared(source).name,
+            self._find_map(source).name,
             str(kind).lower(),
             tuple(name_of(n) for n in at.children) if at else (),
             tuple(
@@ -205,10 +205,10 @@ class _Builder:
 
     def _windowing(self, node: Node) -> Windowing:
         name, source, partition, flagged, *functions = node.children
-        types = {k.name: k.type for k in self._declared(source).keys}
+        types = {k.name: k.type for k in self._find_map(source).keys}
         made = tuple(self._window(f, types) for f in functions)
-        own = self._declared(name).name
-        return Windowing(own, self._declared(source).name, int(partition), made, flagged is not None)
+        own = self._find_map(name).name
+        return Windowing(own, self._find_map(source).name, int(partition), made, flagged is not None)
 
     def _window(self, node: Node, types: Types) -> WindowFunction:
         op, args, result, order, frame = node.children
@@ -234,12 +234,12 @@ class _Builder:
         name, columns, values, exists, outputs, hidden, having, order, limit, offset, checks, sql = node.children
         keys = self._columns(columns)
         pairs = [v.children for v in values.children] if values else []
-        types = {k.name: k.type for k in keys} | {name_of(n): self._declared(m).value for n, m in pairs}
+        types = {k.name: k.type for k in keys} | {name_of(n): self._find_map(m).value for n, m in pairs}
         return View(
             name_of(name),
             keys,
             tuple(ViewValue(name_of(n), name_of(m)) for n, m in pairs),
-            self._declared(exists.children[0]).name if exists else None,
+            self._find_map(exists.children[0]).name if exists else None,
             tuple(self._output(o, types) for o in outputs.children),
             build_scalar(having.children[0], types, self.file) if having else None,
             tuple((int(o.children[0]) - 1, o.data == "descending") for o in order.children) if order else (),
@@ -253,7 +253,7 @@ class _Builder:
 
     def _check(self, node: Node) -> Check:
         name, failure = node.children
-        decl = self._declared(name)
+        decl = self._find_map(name)
         if failure is None:
             return Check(decl.name)
         scalar, relations, place = failure.children
@@ -272,7 +272,7 @@ class _Builder:
 
     def _derived_map(self, node: Node) -> Relation:
         """A derived map's rows as a relation."""
-        decl = self._declared(node)
+        decl = self._find_map(node)
         return Relation(decl.name, decl.keys)
 
     def _body(self, number: int, relation: Relation, node: Node) -> Trigger:
@@ -316,7 +316,7 @@ class _Builder:
         types = self._bound(bare, params)
         keys = tuple(build_scalar(k, types, self.file) for k in target.children[1].children)
         conditions = tuple(c for guard in guards for c in self._conditions(guard, types))
-        return Statement(self._declared(target.children[0]).name, keys, factors, conditions, span_of(target, self.file))
+        return Statement(self._find_map(target.children[0]).name, keys, factors, conditions, span_of(target, self.file))
 
     def _bound(self, statement: Statement, params: Types) -> dict[str, Type]:
         """The types of all variables: the parameters', and for loop variables those of the maps that bind them."""
@@ -337,7 +337,7 @@ class _Builder:
         references: dict[int, MapRef] = {}
         for position, node in enumerate(term.children):
             if node.data in ("reference", "after"):
-                decl = self._declared(node.children[0])
+                decl = self._find_map(node.children[0])
                 nodes = node.children[1].children
                 if len(nodes) != len(decl.keys):
                     hint = f"its keys: {', '.join(k.name for k in decl.keys) or 'none'}"
@@ -479,7 +479,7 @@ def _build(node: Node, types: Types, file: str) -> Scalar:
         case "cast" | "try_cast":
             return call(node.data, build_scalar(node.children[0], types, file), to=build_type(node.children[1], file))
         case "typed":
-            return _typed(node, types, file)
+            return _build_typed(node, types, file)
         case "is_not_null" | "not_like":
             positive = "is_null" if node.data == "is_not_null" else "like"
             return call("not", call(positive, *(build_scalar(c, types, file) for c in node.children)))
@@ -522,7 +522,7 @@ def _variable(name: str, types: Types) -> Var:
     return Var(name, types[name])
 
 
-def _typed(node: Node, types: Types, file: str) -> Scalar:
+def _build_typed(node: Node, types: Types, file: str) -> Scalar:
     """``e :: TYPE``: a NULL, a literal or an operation with a type of its own."""
     inner, given = node.children
     t = build_type(given, file)

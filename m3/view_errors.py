@@ -29,7 +29,7 @@ def failed_check(program: Program, view: View, check: Check, key: Sequence[Value
         hint = "aggregate it, e.g. with MIN or MAX, or mend the data"
         return ValueProblem(f"view {view.name}: a scalar subquery has several rows", kind="scalar-subquery", hint=hint)
     columns = program.map_by_name[check.map].keys
-    example = ", ".join(f"{c.name} = {_shown(v)}" for c, v in zip(columns, key, strict=True))
+    example = ", ".join(f"{c.name} = {_show_value(v)}" for c, v in zip(columns, key, strict=True))
     what, reason = _what(check.expression, dict(zip((c.name for c in columns), key, strict=True)))
     where = f" of {', '.join(check.relations)}" if check.relations else ""
     counted = f"for {rows} row{'s' * (rows != 1)}{where}"
@@ -51,9 +51,9 @@ def unreadable(view: View, what: str, expression: Scalar, row: Mapping[str, Valu
         row: the least of the rows for which it fails: keys and totals by name; totals may be beyond their types.
         rows: how many rows that are.
     """
-    row = {name: _bounded(value) for name, value in row.items()}
+    row = {name: _bound_number(value) for name, value in row.items()}
     names = [*(k.name for k in view.keys), *sorted(set(variables(expression)))]
-    example = ", ".join(f"{name} = {_shown(row[name])}" for name in dict.fromkeys(names))
+    example = ", ".join(f"{name} = {_show_value(row[name])}" for name in dict.fromkeys(names))
     text, reason = _what(expression, row)
     message = f"view {view.name} is in error: {what}, {text}, fails for {rows} row{'s' * (rows != 1)}"
     message += (f", such as ({example})" if example else "") + (f": {reason.message}" if reason is not None else "")
@@ -87,7 +87,7 @@ def _what(expression: Scalar, env: dict[str, Value]) -> tuple[str, ValueProblem 
     return format_scalar(expression), None
 
 
-def _bounded(value: Value) -> Value:
+def _bound_number(value: Value) -> Value:
     """A number of more than 38 digits as the first one of these: the engine knows no more of it."""
     if isinstance(value, bool) or not isinstance(value, int | Decimal):
         return value
@@ -97,5 +97,5 @@ def _bounded(value: Value) -> Value:
     return value if abs(units) < most else from_units(most if units > 0 else -most, scale)
 
 
-def _shown(value: Value) -> str:
+def _show_value(value: Value) -> str:
     return "NULL" if value is None else repr(shortened(value)) if isinstance(value, str) else str(value)

@@ -192,7 +192,7 @@ def _ntile(window: _Window, place: int) -> Value:
     return larger + (place - larger * (size + 1)) // max(size, 1) + 1
 
 
-def _shifted(direction: int) -> Callable[[_Window, int], Value]:
+def _shift_rows(direction: int) -> Callable[[_Window, int], Value]:
     def shifted(window: _Window, place: int) -> Value:
         mine = window.args[place]
         amount = mine[1] if len(mine) > 1 else 1
@@ -207,7 +207,7 @@ def _shifted(direction: int) -> Callable[[_Window, int], Value]:
     return shifted
 
 
-def _shifted_known(direction: int) -> Callable[[_Window, int], Value]:
+def _shift_known_rows(direction: int) -> Callable[[_Window, int], Value]:
     """LAG and LEAD over the rows whose value is not NULL."""
 
     def shifted(window: _Window, place: int) -> Value:
@@ -292,13 +292,13 @@ _FUNCTIONS: Mapping[str, Callable[[_Window, int], Value]] = {
     "ntile": _ntile,
     "percent_rank": lambda w, i: w.peers[i][0] / (w.rows - 1) if w.rows > 1 else 0.0,
     "cume_dist": lambda w, i: w.peers[i][1] / w.rows,
-    "lag": _shifted(-1),
-    "lead": _shifted(1),
+    "lag": _shift_rows(-1),
+    "lead": _shift_rows(1),
     "first_value": lambda w, i: _nth(w, i, 0),
     "last_value": lambda w, i: _nth(w, i, -1),
     "nth_value": _nth_value(False),
-    "lag_known": _shifted_known(-1),
-    "lead_known": _shifted_known(1),
+    "lag_known": _shift_known_rows(-1),
+    "lead_known": _shift_known_rows(1),
     "first_known": lambda w, i: _nth(w, i, 0, known=True),
     "last_known": lambda w, i: _nth(w, i, -1, known=True),
     "nth_known": _nth_value(True),

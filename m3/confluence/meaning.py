@@ -136,7 +136,7 @@ class Meanings:
         inserts, deletes = mine.get((relation, sign), []), mine.get((relation, -1), []) if sign else []
         for trigger, index in inserts:
             self._add_statement(total, trigger, index, CHANGE)
-        if sign and not _mirrored(inserts, deletes):
+        if sign and not _are_mirrored(inserts, deletes):
             for trigger, index in (*inserts, *deletes):
                 self._add_statement(total, trigger, index, DELETES_CHANGE)
         return total
@@ -208,7 +208,7 @@ class Meanings:
             for product, coefficient in difference.items():
                 changed = {i: CONTENT_OF[kind] for i, (_, kind) in enumerate(product.atoms) if kind in CONTENT_OF}
                 if len(changed) == 1:
-                    self.add(total, _replaced(product, changed), divided(coefficient, len(product.atoms)))
+                    self.add(total, _replace_kinds(product, changed), divided(coefficient, len(product.atoms)))
         return total
 
 
@@ -221,10 +221,10 @@ def changes(meaning: Sum, content: str) -> Iterator[tuple[Product, Coefficient, 
             raise TooLarge
         for chosen in subsets(places):
             kinds = {i: CHANGE_OF[product.atoms[i][1]] for i in chosen}
-            yield _replaced(product, kinds), coefficient, len(places) == 1
+            yield _replace_kinds(product, kinds), coefficient, len(places) == 1
 
 
-def _replaced(product: Product, kinds: dict[int, int]) -> Product:
+def _replace_kinds(product: Product, kinds: dict[int, int]) -> Product:
     atoms: list[Atom] = list(product.atoms)
     for place, kind in kinds.items():
         atoms[place] = (atoms[place][0], kind)
@@ -237,17 +237,17 @@ def divided(coefficient: Coefficient, by: int) -> Coefficient:
     return int(found) if found.denominator == 1 else found
 
 
-def _mirrored(inserts: Sequence[tuple[Trigger, int]], deletes: Sequence[tuple[Trigger, int]]) -> bool:
+def _are_mirrored(inserts: Sequence[tuple[Trigger, int]], deletes: Sequence[tuple[Trigger, int]]) -> bool:
     """Whether the statements for deletes plainly are those for inserts times -1."""
     if len(inserts) != len(deletes):
         return False
     if any(a.params != b.params for (a, _), (b, _) in zip(inserts, deletes, strict=True)):
         return False
-    plain = [_signed(t.statements[i]) for t, i in inserts]
-    return [(-number, rest) for number, rest in plain] == [_signed(t.statements[i]) for t, i in deletes]
+    plain = [_split_sign(t.statements[i]) for t, i in inserts]
+    return [(-number, rest) for number, rest in plain] == [_split_sign(t.statements[i]) for t, i in deletes]
 
 
-def _signed(statement: Statement) -> tuple[int, Statement]:
+def _split_sign(statement: Statement) -> tuple[int, Statement]:
     """The product of a statement's integers, and the statement without them."""
     number, rest = 1, []
     for factor in statement.factors:
@@ -399,11 +399,11 @@ def added_once(meanings: Meanings, target: str, event: Event, row: int = THIS) -
 def commute(meanings: Meanings, first: Event, adds_first: Sum, second: Event, adds_second: Sum) -> bool:
     """Whether two events may change places; given what each adds, as rows ``THIS`` and ``OTHER``."""
     rows = {THIS: first, OTHER: second}
-    later = _changed(meanings, adds_first, OTHER, rows)
-    return later == _changed(meanings, adds_second, THIS, rows)
+    later = _compute_change(meanings, adds_first, OTHER, rows)
+    return later == _compute_change(meanings, adds_second, THIS, rows)
 
 
-def _changed(meanings: Meanings, meaning: Sum, row: int, rows: Mapping[int, Event]) -> Sum:
+def _compute_change(meanings: Meanings, meaning: Sum, row: int, rows: Mapping[int, Event]) -> Sum:
     """By how much a sum changes with the event of a given row."""
     total: Sum = {}
     name, sign = rows[row]
@@ -471,7 +471,7 @@ def summed_once(meanings: Meanings, start: Sum, added: Mapping[Event, Sum]) -> S
         for product, coefficient in part.items():
             add(total, product, coefficient)
         for event, sum_ in left.items():
-            for product, coefficient in _changed(meanings, part, THIS, {THIS: event}).items():
+            for product, coefficient in _compute_change(meanings, part, THIS, {THIS: event}).items():
                 add(sum_, product, -coefficient)
             if any(len(product.atoms) >= degree for product in sum_):
                 return None

@@ -116,7 +116,7 @@ def add(total: Sum, product: Product, coefficient: Coefficient) -> None:
 def normal(product: Product, nullable: Nullable, given: Mapping[int, str] = MappingProxyType({})) -> Product | None:
     """The normal form of a product; None where no row can meet its conditions. ``given``: the relations of its given rows."""
     try:
-        return min((_ordered(product, order, nullable, given) for order in _orders(product)), default=None)
+        return min((_order_atoms(product, order, nullable, given) for order in _orders(product)), default=None)
     except Contradiction:
         return None
 
@@ -161,7 +161,7 @@ def _looks(product: Product) -> list[Any]:
     return [look(i) for i in range(len(product.atoms))]
 
 
-def _ordered(product: Product, order: Sequence[int], nullable: Nullable, given: Mapping[int, str]) -> Product:
+def _order_atoms(product: Product, order: Sequence[int], nullable: Nullable, given: Mapping[int, str]) -> Product:
     """The product with its atoms in an order, and one representative for all that is equal."""
     moved = (
         product.moved({old: new for new, old in enumerate(order) if old != new})
@@ -176,12 +176,12 @@ def _ordered(product: Product, order: Sequence[int], nullable: Nullable, given: 
         atoms,
         tuple(map(rules.of, moved.keys)),
         rules.found(),
-        tuple(sorted(_needed(conditions, rules, relations, nullable))),
+        tuple(sorted(_drop_implied(conditions, rules, relations, nullable))),
         tuple(sorted(map(rules.of, moved.factors))),
     )
 
 
-def _needed(conditions: set[Term], rules: Rules, relations: Mapping[int, str], nullable: Nullable) -> set[Term]:
+def _drop_implied(conditions: set[Term], rules: Rules, relations: Mapping[int, str], nullable: Nullable) -> set[Term]:
     """The conditions, with those that say IS NOT NULL replaced by all that follows from them and not from the others, or from types."""
     tested = {part for c in conditions if c[1] == NULL_TESTED for part in nonnull_parts(c[3])}
     others = {c for c in conditions if c[1] != NULL_TESTED}
@@ -191,11 +191,11 @@ def _needed(conditions: set[Term], rules: Rules, relations: Mapping[int, str], n
     terms = [t for sides in rules.found() for t in sides]
     columns = {v for t in (*tested, *terms) for v in variables(t)}
     known |= {c for c in columns if not nullable[relations[c[2]]][c[3]]}
-    known = _closed(known, rules)
-    return others | {(1 + part[0], NULL_TESTED, "BOOL", part) for part in _closed(known | tested, rules) - known}
+    known = _close_nonnull(known, rules)
+    return others | {(1 + part[0], NULL_TESTED, "BOOL", part) for part in _close_nonnull(known | tested, rules) - known}
 
 
-def _closed(nonnull: set[Term], rules: Rules) -> set[Term]:
+def _close_nonnull(nonnull: set[Term], rules: Rules) -> set[Term]:
     """All that is not NULL because what it is equal to is not."""
     sides = [(set(nonnull_parts(a)), set(nonnull_parts(b))) for a, b in rules.found()]
     found, before = set(nonnull), -1

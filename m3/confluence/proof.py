@@ -150,7 +150,7 @@ class _Search:
             self.meanings.opaque(name)
             return
         if cyclic:
-            self._ordered(name)
+            self._compare_events(name)
             return
         try:
             added = {event: self.meanings.added(name, *event) for event in self.meanings.relations(name)}
@@ -159,22 +159,22 @@ class _Search:
             wrong = [e for e, sum_ in added.items() if self.meanings.difference(meaning, content_name(*e)) != sum_]
         except (Between, TooLarge):
             self.meanings.opaque(name)
-            self._ordered(name)
+            self._compare_events(name)
             return
         if not wrong and not self._reads_opaque(meaning):
             self.meanings.known[name] = meaning
             return
         self.meanings.opaque(name)
-        once = self._ordered(name)
-        single = None if once is None else self._summed(start, once)
+        once = self._compare_events(name)
+        single = None if once is None else self._sum_once(start, once)
         if single is not None:
             self.meanings.known[name] = single
             for event in wrong:
-                self._not_summed(name, event)
+                self._note_not_summed(name, event)
         elif once is not None:  # no pair is told apart, and still nothing was found: better safe
             self._too_large(name)
 
-    def _summed(self, start: Sum, once: Mapping[Event, Sum]) -> Sum | None:
+    def _sum_once(self, start: Sum, once: Mapping[Event, Sum]) -> Sum | None:
         try:
             return summed_once(self.meanings, start, once)
         except TooLarge:
@@ -184,7 +184,7 @@ class _Search:
         derived = {content_name(d.map, 0) for d in self.program.derivations}
         return any(name.startswith("\0") and name not in derived for product in meaning for name, _ in product.atoms)
 
-    def _ordered(self, name: str) -> dict[Event, Sum] | None:
+    def _compare_events(self, name: str) -> dict[Event, Sum] | None:
         """Compare all pairs of events in what they add to a map. Returns that; None where some are told apart, or may be."""
         before = len(self.problems)
         mine = [e for e in self.meanings.statements[name] if e[0] != START]
@@ -239,7 +239,7 @@ class _Search:
         places = [self._place(*found) for e in mine for found in self._statements(name, e)]
         self.problems.append(_Problem(name, tuple(events), tuple(places[:1]), "unknown"))
 
-    def _not_summed(self, name: str, event: Event) -> None:
+    def _note_not_summed(self, name: str, event: Event) -> None:
         relation, sign = event
         signs = (0,) if sign == 0 else (1, -1)
         for reader in ((relation, s) for s in signs):
@@ -258,7 +258,7 @@ class _Search:
                 if writer == (ref.map, 0):
                     return (self._place(event, index, statement),)
                 for target in (ref.map, *self.meanings.statements):
-                    if target == ref.map or ref.map in self._reached(target):
+                    if target == ref.map or ref.map in self._find_reached(target):
                         for found in self._statements(target, writer):
                             return (self._place(event, index, statement), self._place(*found))
         return ()
@@ -285,13 +285,13 @@ class _Search:
         edges += [(read, d.map) for d in self.program.derivations for read in d.reads()]
         return graph_of((m.name for m in self.program.maps), edges)
 
-    def _reached(self, name: str) -> set[str]:
+    def _find_reached(self, name: str) -> set[str]:
         return reachable(self._graph, name)
 
     def _changes(self, event: Event, name: str) -> bool:
         """Whether an event changes a map, directly or not."""
         return any(
-            target == name or name in self._reached(target)
+            target == name or name in self._find_reached(target)
             for target, by in self.meanings.statements.items()
             if event in by
         )

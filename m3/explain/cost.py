@@ -48,10 +48,10 @@ class Amount:
     terms: tuple[tuple[tuple[str, ...], float], ...] = ()
 
     def __add__(self, other: Amount) -> Amount:
-        return _collected([*self.terms, *other.terms])
+        return _collect_terms([*self.terms, *other.terms])
 
     def __mul__(self, other: Amount) -> Amount:
-        return _collected([(tuple(sorted(a + b)), x * y) for a, x in self.terms for b, y in other.terms])
+        return _collect_terms([(tuple(sorted(a + b)), x * y) for a, x in self.terms for b, y in other.terms])
 
     @property
     def known(self) -> float | None:
@@ -74,7 +74,7 @@ class Amount:
 
 def number(value: float) -> Amount:
     """A known amount."""
-    return _collected([((), float(value))])
+    return _collect_terms([((), float(value))])
 
 
 def symbol(name: str) -> Amount:
@@ -82,7 +82,7 @@ def symbol(name: str) -> Amount:
     return Amount((((name,), 1.0),))
 
 
-def _collected(terms: list[tuple[tuple[str, ...], float]]) -> Amount:
+def _collect_terms(terms: list[tuple[tuple[str, ...], float]]) -> Amount:
     totals: dict[tuple[str, ...], float] = {}
     for symbols, factor in terms:
         totals[symbols] = totals.get(symbols, 0.0) + factor
@@ -189,10 +189,10 @@ class Sizes:
             return True
         if (name, bound) not in self._unique:
             self._unique[name, bound] = False  # a map in a cycle is not while it is being looked at
-            self._unique[name, bound] = self._determined(name, bound)
+            self._unique[name, bound] = self._is_determined(name, bound)
         return self._unique[name, bound]
 
-    def _determined(self, name: str, bound: tuple[int, ...]) -> bool:
+    def _is_determined(self, name: str, bound: tuple[int, ...]) -> bool:
         derived = self.program.derivation_by_map.get(name)
         if isinstance(derived, Windowing):
             inner = tuple(i for i in bound if i < len(self.program.map_by_name[derived.source].keys))
@@ -240,7 +240,7 @@ def _product(values: Iterator[float | None]) -> float | None:
 def _domain_values(program: Program, rows: Mapping[str, float]) -> dict[Node, float]:
     """For each map key whose domain is some relation's key, how many values it has."""
     found: dict[Node, float] = {}
-    for domain in connected((), _equated(program)):
+    for domain in connected((), _find_equal_values(program)):
         counts = [
             rows[r.name]
             for r in program.relations
@@ -251,7 +251,7 @@ def _domain_values(program: Program, rows: Mapping[str, float]) -> dict[Node, fl
     return found
 
 
-def _equated(program: Program) -> Iterator[tuple[Node, Node]]:
+def _find_equal_values(program: Program) -> Iterator[tuple[Node, Node]]:
     """Pairs of columns, map keys and variables that stand for the same value."""
     for trigger in program.triggers:
         kind = "relation" if trigger.sign else "map"
@@ -365,7 +365,7 @@ def _event(sizes: Sizes, trigger: Trigger) -> TriggerCost:
         for a in accesses(trigger, s)
     )
     touched, written = _trigger(sizes, trigger)
-    caused = _caused(sizes, written) if trigger.sign else ()
+    caused = _estimate_caused(sizes, written) if trigger.sign else ()
     reads = (kinds["lookup"], kinds["slice"], kinds["scan"])
     return TriggerCost(trigger.event, len(trigger.statements), *reads, touched, caused)
 
@@ -387,7 +387,7 @@ def _statement(sizes: Sizes, trigger: Trigger, statement: Statement) -> Amount:
     return touched
 
 
-def _caused(sizes: Sizes, written: Mapping[str, Amount]) -> tuple[Caused, ...]:
+def _estimate_caused(sizes: Sizes, written: Mapping[str, Amount]) -> tuple[Caused, ...]:
     """What follows from the entries written, through the derivations in their order."""
     program, pending, found = sizes.program, dict(written), []
     for derived in program.derivations:
@@ -395,7 +395,7 @@ def _caused(sizes: Sizes, written: Mapping[str, Amount]) -> tuple[Caused, ...]:
         groups = sum({pending[name] for name in derived.reads() if name in pending}, start=ZERO)
         if groups == ZERO:
             continue
-        rows, touched = _recomputed(sizes, derived, groups)
+        rows, touched = _estimate_recomputed(sizes, derived, groups)
         trigger = program.trigger(derived.map, 0)
         pending[derived.map] = rows
         if trigger is not None:
@@ -407,7 +407,7 @@ def _caused(sizes: Sizes, written: Mapping[str, Amount]) -> tuple[Caused, ...]:
     return tuple(found)
 
 
-def _recomputed(sizes: Sizes, derived: Derived, groups: Amount) -> tuple[Amount, Amount]:
+def _estimate_recomputed(sizes: Sizes, derived: Derived, groups: Amount) -> tuple[Amount, Amount]:
     """The rows that change, and the entries touched to find that out and to write them."""
     if isinstance(derived, Windowing):
         width, places = len(sizes.program.map_by_name[derived.source].keys), tuple(range(derived.partition))

@@ -45,19 +45,21 @@ def explain(program: Program, *, statistics: Mapping[str, float] | None = None, 
     Returns:
         Text of at most 120 columns where names allow it, ending in a newline.
     """
-    blocks: list[Iterable[str]] = [_wrapped(headline(program), "")]
+    blocks: list[Iterable[str]] = [_wrap(headline(program), "")]
     blocks += [_view(program, view) for view in program.views]
     plain = [m for m in program.maps if m.name not in program.derivation_by_map]
     blocks += [["MAPS", *(line for decl in plain for line in _map(program, decl, full))]]
     if program.derivations:
-        blocks += [["RE-EVALUATED", *(line for d in program.derivations for line in _derived(program, d, full))]]
+        blocks += [
+            ["RE-EVALUATED", *(line for d in program.derivations for line in _describe_derived(program, d, full))]
+        ]
     if full:
         blocks += [["STATEMENTS", *_statements(program)]]
     blocks += [["COST OF ONE EVENT", *cost_table(program, statistics)], _scans(program)]
     return "\n\n".join(text for block in blocks if (text := "\n".join(block))) + "\n"
 
 
-def _wrapped(text: str, indent: str, hanging: str = "") -> list[str]:
+def _wrap(text: str, indent: str, hanging: str = "") -> list[str]:
     return textwrap.wrap(
         text, WIDTH, initial_indent=indent, subsequent_indent=indent + hanging, break_long_words=False,
         break_on_hyphens=False,
@@ -66,15 +68,15 @@ def _wrapped(text: str, indent: str, hanging: str = "") -> list[str]:
 
 def _view(program: Program, view: View) -> Iterator[str]:
     yield f"VIEW {view.name}"
-    yield from _wrapped(view_words(program, view), "  ", "  ")
+    yield from _wrap(view_words(program, view), "  ", "  ")
     values = {v.name: v.map for v in view.values}
     for column in view.visible:
         text = format_scalar(column.expression)
-        yield from _wrapped(f"{column.name} = {text}" if text != column.name else column.name, "  · ", "    ")
+        yield from _wrap(f"{column.name} = {text}" if text != column.name else column.name, "  · ", "    ")
     if values:
-        yield from _wrapped("with " + ", ".join(f"{name} = {source}" for name, source in values.items()), "  ", "    ")
+        yield from _wrap("with " + ", ".join(f"{name} = {source}" for name, source in values.items()), "  ", "    ")
     if view.having is not None:
-        yield from _wrapped(f"when read: HAVING {format_scalar(view.having)}", "  ", "    ")
+        yield from _wrap(f"when read: HAVING {format_scalar(view.having)}", "  ", "    ")
     if view.order or view.limit is not None:
         yield "  when read: " + "; ".join(_order(view))
 
@@ -90,7 +92,7 @@ def _order(view: View) -> Iterator[str]:
 def _map(program: Program, decl: MapDecl, full: bool) -> Iterator[str]:
     used = [v.name for v in program.views if decl.name in view_maps(v)]
     yield f"  {signature(decl)}" + (f"   (view {', '.join(used)})" if used else "")
-    meaning = _wrapped(decl.meaning or "(no meaning is given)", "      ", "  ")
+    meaning = _wrap(decl.meaning or "(no meaning is given)", "      ", "  ")
     yield from meaning if full or len(meaning) <= LINES else [*meaning[: LINES - 1], "        … (--full)"]
     if full:
         yield from _traffic(program, decl)
@@ -99,11 +101,11 @@ def _map(program: Program, decl: MapDecl, full: bool) -> Iterator[str]:
 def _traffic(program: Program, decl: MapDecl) -> Iterator[str]:
     writers = Counter(t.event for t in program.triggers for s in t.statements if s.target == decl.name)
     if writers:
-        yield from _wrapped(
+        yield from _wrap(
             f"written by {counted(writers.total(), 'statement')}: {', '.join(events(writers))}", "    < ", "  "
         )
     for reader in _readers(program, decl):
-        yield from _wrapped(reader, "    > ", "  ")
+        yield from _wrap(reader, "    > ", "  ")
 
 
 def _readers(program: Program, decl: MapDecl) -> Iterator[str]:
@@ -122,16 +124,16 @@ def _readers(program: Program, decl: MapDecl) -> Iterator[str]:
             yield f"read by group for the derived map {derived.map}"
 
 
-def _derived(program: Program, derived: Derived, full: bool) -> Iterator[str]:
+def _describe_derived(program: Program, derived: Derived, full: bool) -> Iterator[str]:
     decl = program.map_by_name[derived.map]
     yield f"  {signature(decl)}"
-    yield from _wrapped(derived_words(program, derived), "      ", "  ")
-    yield from _wrapped("from " + ", ".join(source_words(derived)), "      ", "  ")
+    yield from _wrap(derived_words(program, derived), "      ", "  ")
+    yield from _wrap("from " + ", ".join(source_words(derived)), "      ", "  ")
     trigger = program.trigger(derived.map, 0)
     if trigger is not None:
         targets = ", ".join(dict.fromkeys(s.target for s in trigger.statements))
         text = f"each changed row runs {counted(len(trigger.statements), 'statement')} on {targets}"
-        yield from _wrapped(text, "      ", "  ")
+        yield from _wrap(text, "      ", "  ")
     if full:
         yield from (f"    | {line}" for line in format_derived(derived).splitlines())
         yield from _traffic(program, decl)
@@ -150,7 +152,7 @@ def _statements(program: Program) -> Iterator[str]:
             yield f"      {format_statement(statement)}"
             reads = [f"{a.map} {_how(program, a.kind, a.keys(program))}" for a in accesses(trigger, statement)]
             if reads:
-                yield from _wrapped("reads " + ", ".join(reads), "          ", "  ")
+                yield from _wrap("reads " + ", ".join(reads), "          ", "  ")
 
 
 def _shape(trigger: Trigger) -> list[object]:
@@ -174,7 +176,7 @@ def _scans(program: Program) -> Iterator[str]:
             found.setdefault((scan.map, scan.target), []).append(scan)
     for (name, target), each in found.items():
         text = f"{WARNING} {', '.join(events(s.event for s in each))} reads all of {name} (no key is known) to write {target}"
-        yield from _wrapped(text, "", "    ")
+        yield from _wrap(text, "", "    ")
 
 
 # The costs of events as a table for people, with symbols explained below it.
@@ -191,9 +193,9 @@ CHANGES = (
 def cost_table(program: Program, statistics: Mapping[str, float] | None) -> list[str]:
     """Lines: a row per kind of event, what it can cause downstream, and what the symbols stand for."""
     names = _Names()
-    rows = list(_rows(program, names, _joined(costs(program, statistics))))
+    rows = list(_rows(program, names, _join_signs(costs(program, statistics))))
     unused = [r.name for r in program.relations if not any(t.relation == r.name for t in program.triggers)]
-    lines = [f"  {line}" for line in _aligned([HEADS, *rows])]
+    lines = [f"  {line}" for line in _align([HEADS, *rows])]
     lines += [f"  no trigger: {', '.join(unused)}"] if unused else []
     notes = [NOTE, CHANGES] if program.derivations else [NOTE]
     return [
@@ -214,7 +216,7 @@ class _Names:
         return shown
 
 
-def _joined(found: Sequence[TriggerCost]) -> Iterator[TriggerCost]:
+def _join_signs(found: Sequence[TriggerCost]) -> Iterator[TriggerCost]:
     """The insert and the delete of a relation as one line where they cost the same."""
     by_event = {c.event: c for c in found}
     for cost in found:
@@ -238,7 +240,7 @@ def _rows(program: Program, names: _Names, found: Iterator[TriggerCost]) -> Iter
             yield "", "", "", "", "", "", f"  {caused.map} × {groups}: {names.text(caused.touched)}"
 
 
-def _aligned(rows: Sequence[tuple[str, ...]]) -> list[str]:
+def _align(rows: Sequence[tuple[str, ...]]) -> list[str]:
     """Columns padded to equal width: numbers to the right, texts to the left."""
     widths = [max(len(row[i]) for row in rows) for i in range(len(HEADS))]
     texts = [

@@ -27,7 +27,7 @@ class _Number(str):
     """A number as it is written: no digit is lost."""
 
 
-def _refused(constant: str) -> Any:
+def _refuse_constant(constant: str) -> Any:
     raise ValueError(constant)
 
 
@@ -51,11 +51,11 @@ def json_text(args: list[Any], _: Type) -> Value:
     text, path = args
     steps = _steps(path)
     try:
-        value = json.loads(text, parse_float=_Number, parse_int=_Number, parse_constant=_refused)
+        value = json.loads(text, parse_float=_Number, parse_int=_Number, parse_constant=_refuse_constant)
         if text.count("[") + text.count("{") > DEEPEST:
             _require_flat(value)
         if "\\u" in text:
-            _written(value).encode()  # half a pair of escapes is no character
+            _write_value(value).encode()  # half a pair of escapes is no character
     except (ValueError, RecursionError) as error:
         message = f"{shortened(text, 60)!r} is not JSON"
         raise ValueProblem(
@@ -63,7 +63,7 @@ def json_text(args: list[Any], _: Type) -> Value:
         ) from error
     for step in steps:
         value = _member(value, step)
-    return None if value is None else str(value) if isinstance(value, str) else _written(value)
+    return None if value is None else str(value) if isinstance(value, str) else _write_value(value)
 
 
 def _require_flat(value: Any) -> None:
@@ -82,13 +82,13 @@ def _member(value: Any, step: str | int) -> Any:
     return value[step] if inside else None
 
 
-def _written(value: Any) -> str:
+def _write_value(value: Any) -> str:
     if isinstance(value, _Number):
         return str(value)
     if isinstance(value, dict):
-        return "{" + ",".join(f"{_written(k)}:{_written(v)}" for k, v in value.items()) + "}"
+        return "{" + ",".join(f"{_write_value(k)}:{_write_value(v)}" for k, v in value.items()) + "}"
     if isinstance(value, list):
-        return "[" + ",".join(map(_written, value)) + "]"
+        return "[" + ",".join(map(_write_value, value)) + "]"
     return json.dumps(value, ensure_ascii=False)
 
 

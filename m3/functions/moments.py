@@ -24,7 +24,7 @@ def _out_of_range(what: object) -> ValueProblem:
     return ValueProblem(f"{what} is out of the calendar", kind="overflow", hint="years go from 1 to 9999")
 
 
-def _shifted(unit: str) -> Callable[[list[Any], Type], Value]:
+def _shift_by(unit: str) -> Callable[[list[Any], Type], Value]:
     def compute(args: list[Any], _: Type) -> Value:
         start, amount = args
         try:
@@ -78,7 +78,7 @@ UNITS: Mapping[str, Callable[[Any], Moment]] = {
 }
 
 
-def _truncated(args: list[Any], to: Type) -> Value:
+def _truncate(args: list[Any], to: Type) -> Value:
     unit, value = args
     if unit not in UNITS:
         raise ValueProblem(f"DATE_TRUNC to {unit!r}", kind="bad-unit", hint=f"one of {', '.join(UNITS)}")
@@ -180,9 +180,9 @@ PARTS = table(
 MOMENTS: Mapping[str, Function] = {
     **PARTS,
     **table(
-        Function("add_days", "ADD_DAYS(a, days)", ("moment", "int"), first_type, _shifted("days")),
+        Function("add_days", "ADD_DAYS(a, days)", ("moment", "int"), first_type, _shift_by("days")),
         Function("add_months", "ADD_MONTHS(a, months)", ("moment", "int"), first_type, _add_months),
-        Function("add_seconds", "ADD_SECONDS(a, seconds)", ("timestamp", "int"), TIMESTAMP, _shifted("seconds")),
+        Function("add_seconds", "ADD_SECONDS(a, seconds)", ("timestamp", "int"), TIMESTAMP, _shift_by("seconds")),
         Function("last_day", "last day of the month", ("moment",), DATE, _last_day),
         Function(
             "days_between",
@@ -198,7 +198,7 @@ MOMENTS: Mapping[str, Function] = {
             SECONDS,
             lambda args, _: Decimal(_micros(args[0] - args[1])).scaleb(-6),
         ),
-        Function("date_trunc", "DATE_TRUNC(unit, a)", ("string", "moment"), _second_type, _truncated),
+        Function("date_trunc", "DATE_TRUNC(unit, a)", ("string", "moment"), _second_type, _truncate),
         Function(
             "time_bucket",
             "TIME_BUCKET(a, microseconds, origin): the start of the span that a is in",

@@ -281,7 +281,7 @@ def ordered_layers(layers: Sequence[Sequence[N]], links: Sequence[tuple[N, N]]) 
     current = _lonely_last(current, {*left, *right})
     best, fewest = current, crossings(current, right)
     for sweep in range(SWEEPS):
-        current = _swept(current, left) if sweep % 2 == 0 else _swept(current[::-1], right)[::-1]
+        current = _sweep(current, left) if sweep % 2 == 0 else _sweep(current[::-1], right)[::-1]
         current = _lonely_last(current, {*left, *right})
         count = crossings(current, right)
         if count < fewest:
@@ -293,7 +293,7 @@ def _lonely_last(layers: list[list[N]], linked: set[N]) -> list[list[N]]:
     return [sorted(layer, key=lambda n: n not in linked) for layer in layers]
 
 
-def _swept(layers: list[list[N]], neighbours: Mapping[N, list[N]]) -> list[list[N]]:
+def _sweep(layers: list[list[N]], neighbours: Mapping[N, list[N]]) -> list[list[N]]:
     """Each layer in turn sorted by the mean place of its nodes' neighbours in the layer before."""
     done: list[list[N]] = [list(layers[0])] if layers else []
     for layer in layers[1:]:

@@ -337,7 +337,7 @@ class Simulation:
             at_s, _, receiver, what, counts = heapq.heappop(self._queue)
             self.now = max(self.now, at_s)
             self._under_way -= counts
-            self._one(self.contexts[receiver], what)
+            self._take(self.contexts[receiver], what)
             quiet = not self._under_way
             if quiet and not self._was_quiet:
                 for look in self.on_quiet:
@@ -345,7 +345,7 @@ class Simulation:
             self._was_quiet = quiet
         assert not any(c.inbox for c in self.contexts.values())
 
-    def _one(self, context: Context, what: Sent | _Wake | _Outage) -> None:
+    def _take(self, context: Context, what: Sent | _Wake | _Outage) -> None:
         if isinstance(what, _Outage):
             if what.restart:
                 context.restart()

@@ -49,11 +49,11 @@ def carried(message: Message) -> str:
     >>> carried(Slice(Version(0, 0, 3), Read(0, 0, Segment("m2", (1,)), Segment("m1", (0, 1))), {(1,): 2}))
     'statement 0, read 0, m2[1], m1[0,1]; {[1] → 2}'
     """
-    parts = (_shown(getattr(message, f.name), f.name) for f in fields(message))
+    parts = (_show(getattr(message, f.name), f.name) for f in fields(message))
     return "; ".join(p for p in parts if p)
 
 
-def _shown(value: Any, name: str = "") -> str:
+def _show(value: Any, name: str = "") -> str:
     match value:
         case Version():
             return ""
@@ -62,14 +62,14 @@ def _shown(value: Any, name: str = "") -> str:
         case Event():
             return f"{'+' if value.sign > 0 else '-'}{value.relation}({', '.join(map(str, value.row))})"
         case dict():
-            entries = ", ".join(f"{_key(k)} → {_shown(v)}" for k, v in value.items())
+            entries = ", ".join(f"{_key(k)} → {_show(v)}" for k, v in value.items())
             return "{" + entries + "}"
         case tuple() | list() | frozenset():
-            return "[" + ", ".join(_shown(v) for v in value) + "]" if value else ""
+            return "[" + ", ".join(_show(v) for v in value) + "]" if value else ""
         case None:
             return ""
     if is_dataclass(value) and "__str__" not in vars(type(value)):
-        return ", ".join(p for f in fields(value) if (p := _shown(getattr(value, f.name), f.name)))
+        return ", ".join(p for f in fields(value) if (p := _show(getattr(value, f.name), f.name)))
     return f"{name} {value}" if isinstance(value, int) and name else str(value)
 
 
@@ -107,7 +107,7 @@ def trace_event(spec: Spec, load: Load, number: int) -> Traced:
 
 def described(traced: Traced) -> list[str]:
     """The messages as lines of text."""
-    lines = [f"{_shown(traced.event)}, version {tuple(traced.event.version)}"]
+    lines = [f"{_show(traced.event)}, version {tuple(traced.event.version)}"]
     for s in traced.messages:
         where = f"{s.sender} to itself" if s.local else f"{s.sender} → {s.receiver}"
         size = "" if s.local else f" ({s.size} bytes)"
@@ -148,7 +148,7 @@ def to_svg(traced: Traced) -> str:
             body.append(f'<text class="time" x="{LEFT - 6}" y="{place.y[moment] + 4:.1f}">{text}</text>')
         last = text
     body += [line for number, s in enumerate(shown, 1) for line in _arrow(place, number, s)]
-    heading = f"{_shown(event)}, version {tuple(event.version)}: {case.protocol}"
+    heading = f"{_show(event)}, version {tuple(event.version)}: {case.protocol}"
     sent = traced.transmitted
     note = f"{case.program.name}; {len(sent)} messages, {sum(s.size for s in sent)} bytes; times in milliseconds"
     return "\n".join(

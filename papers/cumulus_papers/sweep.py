@@ -437,7 +437,7 @@ class SweepReport:
     def _rare(self, spec: Spec, tally: Tally, runs: int) -> Iterator[str]:
         """What a protocol has in too few of all runs: what others have under the same name does not count."""
         wanted = [(kind, tally.kinds[kind]) for kind in spec.kinds]
-        wanted += [found for name, values in spec.options.items() for found in _switched(name, values, tally)]
+        wanted += [found for name, values in spec.options.items() for found in _count_options(name, values, tally)]
         for what, count in wanted:
             if count < SHARE_MIN * runs:
                 yield f"{spec.name}: {what} in {count} of {runs} runs, fewer than {SHARE_MIN:.0%}"
@@ -459,7 +459,7 @@ class SweepReport:
         return "\n".join(lines)
 
 
-def _switched(name: str, values: Sequence[object], total: Tally) -> Iterator[tuple[str, int]]:
+def _count_options(name: str, values: Sequence[object], total: Tally) -> Iterator[tuple[str, int]]:
     """An option's values, with the runs that had them; of sizes, only how many runs had another one than the default."""
     if any(isinstance(v, (int, float)) and not isinstance(v, bool) for v in values):
         yield f"{name} other than {values[0]}", sum(total.options[name, v] for v in dict.fromkeys(values[1:]))

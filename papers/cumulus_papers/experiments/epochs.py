@@ -252,7 +252,7 @@ def _progress(scale: float) -> Iterator[Row]:
     for servers in (5, 10):
         workload = _ads(servers, scale)
         for regime in AdRegime:
-            for time_s, clicks in _sampled(run_ads(regime, workload, seed=1)):
+            for time_s, clicks in _sample(run_ads(regime, workload, seed=1)):
                 row = {"regime": regime.value, "servers": servers, "time_ms": time_s * 1e3}
                 counted = {f"clicks_with_{servers}_servers": clicks}
                 if servers == 10 and not regime.ordered:
@@ -263,7 +263,7 @@ def _progress(scale: float) -> Iterator[Row]:
 COUNTED = ("clicks_with_5_servers", "clicks_with_10_servers", "clicks_by_seals")
 
 
-def _sampled(run: AdRun) -> Iterator[tuple[float, int]]:
+def _sample(run: AdRun) -> Iterator[tuple[float, int]]:
     """Progress at equal distances in time."""
     at, last = 0, run.finished_s
     for point in range(POINTS + 1):

@@ -96,10 +96,10 @@ class Expected:
         """A report of an actor: what has to be sent."""
         match what:
             case Stamped(event):
-                for to in self._told(event):
+                for to in self._find_told(event):
                     self.wanted[event.version, name, to] += 1
             case Switched(epoch):
-                self._switched(name, epoch - 1)
+                self._check_switch(name, epoch - 1)
             case Completed(epoch):
                 self.completed[name] = epoch
             case Pushed():
@@ -117,14 +117,14 @@ class Expected:
                         add_to(known, entries)
                         self.pending[place] = known, max(cascade or 0, what.cascade) if certain else None
 
-    def _told(self, event: Event) -> Iterable[str]:
+    def _find_told(self, event: Event) -> Iterable[str]:
         if not self.case.options["dispatch"]:
             return map(node, self.case.layout.nodes)
         table = self.tables.of(event.relation, event.sign)
         writes = table.directive(table.class_of(env_of(table.trigger, event.row))).writes if table else ()
         return {node(self.plan.processor[w.target]) for w in writes}
 
-    def _switched(self, name: str, left: int) -> None:
+    def _check_switch(self, name: str, left: int) -> None:
         staggered, count = self.case.options["epochs"] == "staggered", self.case.coordinators
         number = int(name.split()[1])
         self.wanted["token", name, coordinator((number + 1) % count if staggered else number)] += 1

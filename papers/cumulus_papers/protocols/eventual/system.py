@@ -127,7 +127,7 @@ class Eventual:
                 self.completed[name] = epoch
             case Committed(through):
                 self.committed.setdefault(name, []).append(through)
-                self._collected(name, through)
+                self._check_collected(name, through)
 
     def _check_push(self, name: str, push: Pushed) -> None:
         self.pushed.append(push)
@@ -145,7 +145,7 @@ class Eventual:
         if last and version <= last[-1]:
             raise Wrong(f"at {name} {what} for {version} after the checkpoint of epoch {last[-1].epoch}")
 
-    def _collected(self, name: str, through: Version) -> None:
+    def _check_collected(self, name: str, through: Version) -> None:
         at: Node = self.simulation.actor(name)
         if any(stamp.version <= through for stamp in at.history.entries):
             raise Wrong(f"{name} keeps history from before its checkpoint of epoch {through.epoch}")

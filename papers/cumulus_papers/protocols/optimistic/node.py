@@ -288,25 +288,25 @@ class Node:
     def _push(self, message: Push, sender: int) -> None:
         """Note the slices, and evaluate what has got all of its own."""
         if self.case.options["blind"]:
-            self._announced(message)
+            self._note_announced(message)
         change = Change()
         for part in message.slices:
             for statement, read in part.reads:
                 self.logs.receive.flag(Stamp(message.version, statement), read, sender)
             if part.entries is not None:
-                self._received(message, part, sender, change)
+                self._take_slice(message, part, sender, change)
         self.corrections.apply(change)
         for statement in sorted({s for part in message.slices for s, _ in part.reads}):
             self._try(Stamp(message.version, statement))
 
-    def _announced(self, message: Push) -> None:
+    def _note_announced(self, message: Push) -> None:
         """Without PUTs the first PUSH says that there is something to evaluate (section 3.5, PUT optimization)."""
         fetches = self.dispatch.plan(message.trigger, message.arguments).puts[self.number]
         for statement, counts in fetches.items():
             if counts and Stamp(message.version, statement) not in self.logs.operation.operations:
                 self._note(message.version, message.trigger, statement, message.arguments, counts)
 
-    def _received(self, message: Push, part: Slice, sender: int, change: Change) -> None:
+    def _take_slice(self, message: Push, part: Slice, sender: int, change: Change) -> None:
         """A slice; where it is late, for what was evaluated without it, it is like a correction."""
         statement, read = part.reads[0]
         of = self.dispatch.reads(message.trigger, statement)[read].slice

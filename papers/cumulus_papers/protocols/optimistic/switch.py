@@ -88,9 +88,9 @@ class Switch:
     def receive(self, message: Message, sender: str) -> None:
         """What comes from streams, clients, nodes and other switches."""
         for part in parts(message):
-            self._one(part, sender)
+            self._handle(part, sender)
 
-    def _one(self, message: Message, sender: str) -> None:
+    def _handle(self, message: Message, sender: str) -> None:
         if isinstance(message, Arrival):
             self._event(message)
         elif isinstance(message, Ask):
@@ -115,7 +115,7 @@ class Switch:
             while self.epoch <= message.epoch:
                 self._leave()
         elif isinstance(message, EpochEndRequest):
-            self._requested(message)
+            self._end_on_request(message)
         else:
             assert isinstance(message, EpochDue)
             if message.epoch == self.epoch and self.token:
@@ -195,7 +195,7 @@ class Switch:
             self._minimum(self.epoch, NEVER)
         self.epoch, self.sequence = self.epoch + 1, 0
 
-    def _requested(self, message: EpochEndRequest) -> None:
+    def _end_on_request(self, message: EpochEndRequest) -> None:
         """A node runs out of memory: end the epoch, or find the switch that may."""
         if message.epoch < self.epoch:
             return

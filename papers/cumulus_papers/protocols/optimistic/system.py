@@ -119,10 +119,10 @@ class Rounds:
                     what,
                     through,
                 )
-                self._evaluated(name, what, through, when)
+                self._check_evaluated(name, what, through, when)
         self.book.see(told == expected, "flushes: {}, and not {}", [*(told - expected)], [*(expected - told)])
 
-    def _evaluated(self, name: str, what: str, through: Version, when: int) -> None:
+    def _check_evaluated(self, name: str, what: str, through: Version, when: int) -> None:
         """By then all updates up to there have been evaluated; without PUTs a node knows this of the map only."""
         for at, target in self._own.get(name, ()):
             if at.version <= through and (target == what or not self.options["blind"]):
@@ -187,9 +187,9 @@ class Rounds:
             if sent.sender.startswith("coordinator"):
                 forwarded.setdefault(sent.cause, []).append(name)
         for switch in range(self.case.coordinators):
-            self._forwarded(switch, forwarded)
+            self._check_forwarded(switch, forwarded)
 
-    def _forwarded(self, switch: int, forwarded: Mapping[int | None, list[str]]) -> None:
+    def _check_forwarded(self, switch: int, forwarded: Mapping[int | None, list[str]]) -> None:
         """A switch passes a request on, unless the epoch is over, or it can end it."""
         name, count = coordinator(switch), self.case.coordinators
         log = [entry for _, entry, _ in self.book.handled[name]]
@@ -232,7 +232,7 @@ class Turns:
     def watch(self, now_s: float, name: str, what: object) -> None:
         """A report."""
         if isinstance(what, Taken):
-            self._taken(name, what.taken)
+            self._check_taken(name, what.taken)
         elif isinstance(what, Wrote) and self.options["queries"]:
             self.written.setdefault((name, what.delta.map), []).append((what.delta.at, dict(what.delta.entries)))
         elif isinstance(what, Seen):
@@ -266,7 +266,7 @@ class Turns:
             nodes = sorted(map(node, owners[what[1]]))
             self.book.see(sorted(names) == nodes == sorted(answers.get(what, ())), "{} is asked of {}", what, names)
 
-    def _taken(self, name: str, taken: tuple[Waiting, ...]) -> None:
+    def _check_taken(self, name: str, taken: tuple[Waiting, ...]) -> None:
         """Messages are handled in the order of their timestamps, and overtake what waits for slices only where bypassing may (3.5)."""
         actor = self.book.simulation.actor(name)
         waiting: list[Waiting] = actor.inbox.waiting

@@ -121,9 +121,9 @@ class Updates:
             self.book.see(
                 found == expected, "{} has {}, and not {}", version, [*(found - expected)], [*(expected - found)]
             )
-            self._pushed(version)
-        self._corrections()
-        self._suppressed()
+            self._check_pushes(version)
+        self._check_corrections()
+        self._check_suppressed()
 
     @cached_property
     def _by_version(self) -> dict[Version, list[tuple[str, Sent, Any]]]:
@@ -179,7 +179,7 @@ class Updates:
     def _counts(trigger: Trigger, statement: int, senders: Mapping[int, set[int]]) -> tuple[int, ...]:
         return tuple(len(senders.get(i, ())) for i, _ in enumerate(trigger.statements[statement].reads()))
 
-    def _pushed(self, version: Version) -> None:
+    def _check_pushes(self, version: Version) -> None:
         """A PUSH for each FETCH and write node, unless it is suppressed: with all that is read, once."""
         pushes: dict[tuple[str, str], list[Push]] = {}
         for name, sent, message in self._by_version.get(version, ()):
@@ -195,9 +195,9 @@ class Updates:
             got = {read for push in found for part in push.slices for read in part.reads}
             whole = got <= reads if suppressed and not self.options["blind"] else got == reads
             self.book.see(whole, "{} has pushed {} of {} to {}, and not {}", pair[0], got, version, pair[1], reads)
-            self._slices(version, f"{version} from {pair[0]} to {pair[1]}", found)
+            self._check_slices(version, f"{version} from {pair[0]} to {pair[1]}", found)
 
-    def _slices(self, version: Version, where: str, found: list[Push]) -> None:
+    def _check_slices(self, version: Version, where: str, found: list[Push]) -> None:
         """How they are put together."""
         of = self.book.update(version)
         assert of
@@ -225,7 +225,7 @@ class Updates:
             key = None
         return of.map, of.path, key, read_bound(self.case.program, version, read[0], of.after)
 
-    def _corrections(self) -> None:
+    def _check_corrections(self) -> None:
         """Corrections say something, of one TSx, and have come no further than their map."""
         program = self.case.program
         depths, acyclic = depth(program), not any(is_cyclic(program, stratum) for stratum in strata(program))
@@ -243,7 +243,7 @@ class Updates:
             if not self.options["coalesce"]:
                 self.book.see(len(message.deltas) == 1, "{} to {}: {} is several", *where)
 
-    def _suppressed(self) -> None:
+    def _check_suppressed(self) -> None:
         """No version is sent to somebody who has it (3.5, PUSH optimization)."""
         if self.options["suppression"] == "off":
             return
