@@ -46,10 +46,7 @@ __all__ = [
     "once_per_program",
     "predecessors",
     "reachable",
-    "self_reading_relations",
     "strata",
-    "to_dot",
-    "to_mermaid",
 ]
 
 
@@ -162,19 +159,6 @@ def cycle_leader(stratum: tuple[str, ...]) -> str:
     return min(stratum)
 
 
-def self_reading_relations(program: Program) -> set[str]:
-    """The relations whose triggers, of either sign, read a map that a trigger of the same relation writes.
-
-    Only their events are sensitive to each other's order within one relation's batch.
-    """
-    reads: dict[str, set[str]] = {}
-    writes: dict[str, set[str]] = {}
-    for trigger, _, statement in _statements(program):
-        reads.setdefault(trigger.relation, set()).update(ref.map for ref in statement.reads())
-        writes.setdefault(trigger.relation, set()).add(statement.target)
-    return {relation for relation, read in reads.items() if read & writes[relation]}
-
-
 def _labelled_edges(program: Program) -> Iterator[tuple[str, str, str, str, str]]:
     """(source kind, source, target, event, statements) with the statements of one event between two nodes joined."""
     joined: dict[tuple[str, str, str, str], list[int]] = {}
@@ -201,35 +185,6 @@ def describe_dataflow(program: Program) -> str:
         for name in stratum:
             lines.append(f"{levels[name]}  {name}{cycle}")
             lines += [f"     <- {s}  on {e}#{i}" for k, s, t, e, i in edges if t == name]
-    return "\n".join(lines) + "\n"
-
-
-def to_dot(program: Program) -> str:
-    """The graph in Graphviz's language; an edge is labelled ``event#statement``. Relations feed a map directly only
-    where a statement reads no other map."""
-    lines = ["digraph dataflow {", "  rankdir=LR;"]
-    lines += [f"  {_quote('relation ' + r.name)} [shape=ellipse, label={_quote(r.name)}];" for r in program.relations]
-    lines += [f"  {_quote('map ' + m.name)} [shape=box, label={_quote(m.name)}];" for m in program.maps]
-    for kind, source, target, event, indexes in _labelled_edges(program):
-        label = _quote(f"{event}#{indexes}")
-        lines.append(f"  {_quote(f'{kind} {source}')} -> {_quote(f'map {target}')} [label={label}];")
-    return "\n".join([*lines, "}"]) + "\n"
-
-
-def _quote(text: str) -> str:
-    return '"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"'
-
-
-def to_mermaid(program: Program) -> str:
-    """The graph as a Mermaid flowchart, with the same edges as :func:`to_dot`."""
-    ids = {("relation", r.name): f"r{i}" for i, r in enumerate(program.relations)}
-    ids |= {("map", m.name): f"m{i}" for i, m in enumerate(program.maps)}
-    lines = ["flowchart LR"]
-    for (kind, name), node in ids.items():
-        label = name.replace('"', "#quot;")
-        lines.append(f'  {node}(["{label}"])' if kind == "relation" else f'  {node}["{label}"]')
-    for kind, source, target, event, indexes in _labelled_edges(program):
-        lines.append(f'  {ids[kind, source]} -->|"{event}#{indexes}"| {ids["map", target]}')
     return "\n".join(lines) + "\n"
 
 

@@ -49,7 +49,6 @@ __all__ = [
     "Tables",
     "Write",
     "env_of",
-    "overlap",
     "overlapping",
     "partition_of",
     "place",
@@ -98,15 +97,6 @@ def partition_of(value: object, partitions: int) -> int:
     [True, True, True]
     """
     return place(value) * partitions // PLACES
-
-
-def overlap(i: int, of: int, j: int, of_other: int) -> bool:
-    """Whether interval i of ``of`` and interval j of ``of_other`` have points in common.
-
-    >>> overlap(0, 2, 1, 4), overlap(0, 2, 2, 4)
-    (True, False)
-    """
-    return i * of_other < (j + 1) * of and j * of < (i + 1) * of_other
 
 
 def overlapping(interval: Interval, partitions: int) -> range:

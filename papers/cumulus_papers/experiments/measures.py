@@ -28,7 +28,6 @@ __all__ = [
     "draw",
     "latencies_ms",
     "measured",
-    "per_event",
     "percentile",
     "read_csv",
     "write_csv",
@@ -238,9 +237,3 @@ def corrections_by_coordinator(outcome: Outcome) -> Counter[int]:
     """Coordinator -> corrections of its events, in a run of the eventual protocol."""
     pushed = outcome.system.pushed  # type: ignore[union-attr]
     return Counter(p.stamp.version.coordinator for p in pushed if p.cascade)
-
-
-def per_event(outcome: Outcome, counted: Counter[int]) -> dict[int, float]:
-    """Coordinator -> how many per event of its own."""
-    events = Counter(v.coordinator for v in outcome.stamped)
-    return {i: counted[i] / events[i] for i in sorted(events)}

@@ -319,8 +319,18 @@ class Node:
             changes.setdefault(put.target, []).append((Stamp(version, put.statement), delta))
             add_to(self.segments[put.target], delta)
         self.closed = tick
+        self._push(tick, work.fetches, changes)
+        for through, level in work.snapshots:
+            self._keep(through, level)
+
+    def _push(
+        self,
+        tick: int,
+        fetches: list[tuple[Version, FetchPart]],
+        changes: Mapping[Segment, list[tuple[Stamp, Entries]]],
+    ) -> None:
         answers: dict[int, list[PushPart]] = {}
-        for version, fetch in work.fetches:
+        for version, fetch in fetches:
             self.here.report(Answered(version, fetch.refs[0].map, tick, self.closed))
             read = tuple(self._read(version, fetch.statement, ref, changes) for ref in fetch.refs)
             self.here.spend(self.case.costs.read_s * sum(len(pushed.entries) for pushed in read))
@@ -328,8 +338,6 @@ class Node:
         for to, parts in answers.items():
             for together in [parts] if self.case.options["coalescing"] else [[part] for part in parts]:
                 self.here.send(node(to), Push(tuple(together)))
-        for through, level in work.snapshots:
-            self._keep(through, level)
 
     def _read(
         self,

@@ -166,15 +166,19 @@ class Switch:
 
     def _commit_point(self, incomplete: list[Dispatched]) -> Numbers:
         """The version of each node that is committed."""
-        # The paper's rule: per node, the lowest version that a FETCH of an incomplete PUT is tagged with; with none, what is complete.
+        lowest = self._lowest_fetches(incomplete)
+        before = incomplete[0].before if incomplete else self.numbers
+        self.held += any(before[n] < number for n, number in lowest.items())
+        return {n: min(number, before[n]) for n, number in lowest.items()}
+
+    def _lowest_fetches(self, incomplete: list[Dispatched]) -> Numbers:
+        """The paper's rule: per node, the lowest version that a FETCH of an incomplete PUT is tagged with; with none, what is complete."""
         lowest = dict(self.completed)
         for dispatched in incomplete:
             for n, number, fetches in dispatched.puts:
                 for read, tag in fetches if number > self.completed[n] else ():
                     lowest[read] = min(lowest[read], tag)
-        before = incomplete[0].before if incomplete else self.numbers
-        self.held += any(before[n] < number for n, number in lowest.items())
-        return {n: min(number, before[n]) for n, number in lowest.items()}
+        return lowest
 
 
 def grouped(pairs: Iterable[tuple[int, Part]]) -> dict[int, list[Part]]:
@@ -237,6 +241,9 @@ class Node:
         while self._ready(self.done + 1):
             self._execute(self.done + 1)
             self._answer()
+        self._push()
+
+    def _push(self) -> None:
         answers, self.answers = self.answers, {}
         for (to, version), parts in answers.items():
             if self.case.options["coalescing"]:

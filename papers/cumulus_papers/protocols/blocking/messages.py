@@ -204,10 +204,6 @@ class SpatialIndex:
         """All cells."""
         return product(*(range(len(cuts)) for cuts in self.axes.values()))
 
-    def generate(self) -> dict[Cell, tuple[PutEntry, ...]]:
-        """All entries."""
-        return {cell: self.entry(cell) for cell in self.cells()}
-
     def entry(self, cell: Cell) -> tuple[PutEntry, ...]:
         """What an event in a cell needs: lines 1 to 15 of the figure."""
         if cell not in self._entries:
