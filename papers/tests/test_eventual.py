@@ -558,14 +558,24 @@ def _slice(entries: Entries, path: Iterable[int], key: Key) -> Entries:
     return {k: u for k, u in entries.items() if tuple(k[i] for i in path) == key}
 
 
-#: Seeds within which each planted bug is caught; most are by the first three.
+#: Seeds within which each planted bug is caught; most are by the first three. Of the others, the first that catches it, which is tried first.
 WITHIN = 60
+CAUGHT_BY = {
+    "checkpoint_before_what_is_buffered": 16,
+    "cleanup_forgets_later_history": 14,
+    "complete_before_all_coordinators_are": 3,
+    "compute_reads_its_own_version": 4,
+    "deltas_received_in_a_cycle_are_not_counted": 6,
+    "epochs_completed_out_of_order": 3,
+    "node_missing_in_the_dispatch_table": 35,
+    "one_round_is_enough": 6,
+}
 
 
 @pytest.mark.parametrize("name", sorted(BUGS))
 def test_planted_bugs_are_caught(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     BUGS[name](monkeypatch)
-    for seed in range(WITHIN):
+    for seed in (CAUGHT_BY.get(name, 0), *range(WITHIN)):
         case = draw_case(seed, EVENTUAL)
         try:
             run_case(case, EVENTUAL)
