@@ -41,7 +41,9 @@ def queue_of(nodeid: str) -> str:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """What takes long is begun first, so that no process works alone in the end."""
+    """Several processes begin with what takes long, so that none works alone in the end. In one, tests have the order that was asked for."""
+    if "PYTEST_XDIST_WORKER" not in os.environ:
+        return
     order = {**{name: i for i, name in enumerate(QUEUES)}, "long": len(QUEUES), "": len(QUEUES) + 1}
     items.sort(key=lambda item: order.get(queue_of(item.nodeid), order["long" if LONG.match(item.nodeid) else ""]))
 
