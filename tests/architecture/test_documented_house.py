@@ -88,6 +88,49 @@ def test_links_in_documents_lead_somewhere() -> None:
     assert len(documents) > 50
 
 
+def test_modules_that_documents_name_exist() -> None:
+    """`coordination.labelling.labels`, `m3.sql`, `cumulus_papers.kernel.Costs`: a module, or what one defines or imports."""
+    rooms = {p.parent.name for p in PRODUCT.glob("*/__init__.py")} | {
+        "m3",
+        "cumulus_ops",
+        "cumulus_papers",
+        "protocols",
+    }
+    dotted = re.compile(rf"`((?:{'|'.join(sorted(rooms))})(?:\.\w+)+)`")
+    documents = [*(ROOT / "docs").glob("*.md"), *ROOT.glob("*/README.md")]
+    named = {
+        (p.name, name)
+        for p in documents
+        for name in dotted.findall(p.read_text())
+        if not name.endswith((".json", ".py"))
+    }
+    assert [found for found in sorted(named) if not exists(found[1])] == []
+    assert len(named) > 50
+
+
+def exists(name: str) -> bool:
+    parts = name.split(".")
+    for folder in (ROOT, PRODUCT, ROOT / "papers", ROOT / "papers" / "cumulus_papers"):
+        for length in range(len(parts), 0, -1):
+            module = folder.joinpath(*parts[:length])
+            file = module.with_suffix(".py") if module.with_suffix(".py").exists() else module / "__init__.py"
+            if file.exists():
+                rest = parts[length:]
+                return not rest or re.search(rf"\b{rest[0]}\b", code_of(file)) is not None
+    return False
+
+
+def code_of(file: Path) -> str:
+    """A module without the words of its docstrings and comments."""
+    tree = ast.parse(file.read_text())
+    texts = {
+        node.value for node in ast.walk(tree) if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
+    }
+    for text in texts:
+        text.value = ""
+    return ast.unparse(tree)
+
+
 def links(text: str) -> Iterator[str]:
     code = re.compile(r"```.*?```|`[^`\n]*`", re.DOTALL)
     yield from (found for found in re.findall(r"\]\(([^)\s]+)\)", code.sub("", text)) if "://" not in found)
