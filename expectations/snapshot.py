@@ -24,7 +24,7 @@ __all__ = [
     "ExpectSnapshotToEqualRecomputation",
     "ReadableExpectation",
     "RowsBelowMetric",
-    "SealedEpochsMetric",
+    "VotedEpochsMetric",
     "give_verdict",
 ]
 
@@ -131,13 +131,13 @@ class ExpectNoGroupWithoutRows(ReadableExpectation):
         )
 
 
-# What the event log must be for a snapshot to mean anything: sealed by everybody, and a possible history.
+# What the event log must be for a snapshot to mean anything: voted on by everybody, and a possible history.
 
 
 class ExpectEpochsToBeComplete(ReadableExpectation):
-    """Expect every member of the snapshot's epoch to have sealed it (the unanimous vote).
+    """Expect every member of the snapshot's epoch to have voted to end it (the unanimous vote).
 
-    The batch has the columns ``coordinator`` and ``sealed_epoch`` (the last one, inclusive).
+    The batch has the columns ``coordinator`` and ``voted_epoch`` (the last one, inclusive).
 
     Args:
         epoch: the snapshot's epoch.
@@ -147,18 +147,18 @@ class ExpectEpochsToBeComplete(ReadableExpectation):
     epoch: int
     members: list[int]
 
-    sentence: ClassVar[str] = "The members of epoch $epoch, coordinators $members, have all sealed it."
-    metric_dependencies: ClassVar[tuple[str, ...]] = ("cumulus.sealed_epochs",)
+    sentence: ClassVar[str] = "The members of epoch $epoch, coordinators $members, have all voted to end it."
+    metric_dependencies: ClassVar[tuple[str, ...]] = ("cumulus.voted_epochs",)
     success_keys: ClassVar[tuple[str, ...]] = ("epoch", "members")
 
     def _validate(
         self, metrics: dict[str, Any], runtime_configuration: Any = None, execution_engine: Any = None
     ) -> dict[str, Any]:
-        sealed: dict[int, int] = metrics["cumulus.sealed_epochs"]
-        late = [c for c in self.members if sealed.get(c, -1) < self.epoch]
-        rows = [(str(c), str(sealed.get(c, "none"))) for c in late]
-        observed = f"not sealed by {', '.join(map(str, late))}" if late else "sealed by all"
-        return give_verdict(not late, observed, ("coordinator", "last sealed epoch"), rows, late=late)
+        voted: dict[int, int] = metrics["cumulus.voted_epochs"]
+        late = [c for c in self.members if voted.get(c, -1) < self.epoch]
+        rows = [(str(c), str(voted.get(c, "none"))) for c in late]
+        observed = f"no vote of {', '.join(map(str, late))}" if late else "all have voted"
+        return give_verdict(not late, observed, ("coordinator", "last epoch that it has voted to end"), rows, late=late)
 
 
 class ExpectNoNegativeMultiplicity(ReadableExpectation):
@@ -226,12 +226,12 @@ class RowsBelowMetric(TableMetricProvider):
         return len(wrong), list(batch.columns), [[str(value) for value in row] for row in rows]
 
 
-class SealedEpochsMetric(TableMetricProvider):
-    """coordinator -> last sealed epoch, of a batch with these two columns."""
+class VotedEpochsMetric(TableMetricProvider):
+    """coordinator -> last epoch that it has voted to end, of a batch with these two columns."""
 
-    metric_name = "cumulus.sealed_epochs"
+    metric_name = "cumulus.voted_epochs"
 
     @metric_value(engine=PandasExecutionEngine)  # type: ignore[untyped-decorator]
     def _pandas(cls, execution_engine: Any, metric_domain_kwargs: Any, **_: Any) -> dict[int, int]:
         batch = _batch(execution_engine, metric_domain_kwargs)
-        return {int(c): int(e) for c, e in zip(batch["coordinator"], batch["sealed_epoch"], strict=True)}
+        return {int(c): int(e) for c, e in zip(batch["coordinator"], batch["voted_epoch"], strict=True)}

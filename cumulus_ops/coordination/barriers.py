@@ -28,8 +28,8 @@ __all__ = [
     "KINDS",
     "PROGRAM",
     "REFRESH",
-    "SEAL",
     "SETTLE",
+    "SINGLE_VOTE",
     "VALUE_SEAL",
     "VALUE_VOTE",
     "VOTE",
@@ -42,7 +42,14 @@ __all__ = [
     "without",
 ]
 
-SEAL, VOTE, APPLIED, SETTLE, REFRESH, CHECKPOINT = "seal", "vote", "applied", "settle", "refresh", "checkpoint"
+SINGLE_VOTE, VOTE, APPLIED, SETTLE, REFRESH, CHECKPOINT = (
+    "single-vote",
+    "vote",
+    "applied",
+    "settle",
+    "refresh",
+    "checkpoint",
+)
 VALUE_SEAL, VALUE_VOTE = "value-seal", "value-vote"
 #: What most barriers are about; the others are about a seal, ``relation.seal``.
 PROGRAM = "the program"
@@ -60,20 +67,20 @@ class Kind:
 
 
 KINDS: Mapping[str, Kind] = {
-    SEAL: Kind(
+    SINGLE_VOTE: Kind(
         "checkpoint",
-        "the only coordinator has sealed the epoch",
+        "the only coordinator has voted to end the epoch",
         "a snapshot without events that are stamped into its epoch later",
         "there are several coordinators, and all have to agree",
     ),
     VOTE: Kind(
         "checkpoint",
-        "every coordinator that takes part in the epoch has sealed it",
-        "a snapshot without events that one who has not sealed stamps into its epoch later",
-        "there is one coordinator, and its seal is enough",
+        "every coordinator that takes part in the epoch has voted to end it",
+        "a snapshot without events that one who has not voted stamps into its epoch later",
+        "there is one coordinator, and its vote is enough",
     ),
     APPLIED: Kind(
-        "seal, checkpoint and finalise",
+        "vote, checkpoint and finalise",
         "all batches that are appended are applied, or set aside",
         "a snapshot, or a final partition, without a batch that is in the log",
         "never",
@@ -186,7 +193,7 @@ def in_force(barriers: Sequence[Barrier], coordinators: int) -> tuple[Barrier, .
 
 
 def _of_one(barrier: Barrier) -> Barrier:
-    alone = {VOTE: SEAL, VALUE_VOTE: VALUE_SEAL}.get(barrier.name)
+    alone = {VOTE: SINGLE_VOTE, VALUE_VOTE: VALUE_SEAL}.get(barrier.name)
     return barrier if alone is None else Barrier(alone, barrier.about, KINDS[alone].anomaly)
 
 
@@ -194,11 +201,11 @@ def left_out(barriers: Sequence[Barrier], coordinators: int) -> dict[str, str]:
     """name -> why, of what a plan's program does without, with so many coordinators. A vote says more than a seal, so that is not missing then.
 
     >>> left_out(ALL, 1)
-    {'vote': 'there is one coordinator, and its seal is enough', \
+    {'vote': 'there is one coordinator, and its vote is enough', \
 'settle': 'there is one coordinator, and its batches are applied one after the other', 'value-vote': 'no view is final by a seal'}
     """
     force = {b.name for b in in_force(barriers, coordinators)}
-    found = {name: kind.needless for name, kind in KINDS.items() if name not in force | {SEAL, VALUE_SEAL}}
+    found = {name: kind.needless for name, kind in KINDS.items() if name not in force | {SINGLE_VOTE, VALUE_SEAL}}
     if waits_for_any(barriers, SETTLE) and SETTLE in found:
         found[SETTLE] = "there is one coordinator, and its batches are applied one after the other"
     if VALUE_SEAL in force and VALUE_VOTE in found:

@@ -143,7 +143,7 @@ def checkpoint(waits: Waits) -> str:
 #: The barriers that a DAG may have.
 OF_COORDINATOR = (barriers.APPLIED,)
 OF_COMMIT = (
-    barriers.SEAL,
+    barriers.SINGLE_VOTE,
     barriers.VOTE,
     barriers.APPLIED,
     barriers.SETTLE,

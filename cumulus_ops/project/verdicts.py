@@ -27,7 +27,7 @@ PASSED, FAILED = "passed", "failed"
 def outcome_of(verdicts: Iterable[str], failures: Collection[str] = ()) -> str:
     """The outcome for a snapshot: of the verdicts on its views, and of what else was found to be wrong.
 
-    >>> outcome_of([EQUAL, UNPROVED]), outcome_of([UNPROVED, DIFFERS]), outcome_of([EQUAL], ["not sealed by 1"]), outcome_of([])
+    >>> outcome_of([EQUAL, UNPROVED]), outcome_of([UNPROVED, DIFFERS]), outcome_of([EQUAL], ["no vote of 1"]), outcome_of([])
     ('unproved', 'failed', 'failed', 'passed')
     """
     found = set(verdicts)

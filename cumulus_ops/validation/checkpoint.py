@@ -117,9 +117,9 @@ def _check(request: ValidationRequest, compared: Sequence[Compared], impossible:
     import expectations
     from cumulus_ops.validation.data_docs import page_path, run_checkpoint
 
-    sealed = {"coordinator": list(request.sealed_epochs), "sealed_epoch": list(request.sealed_epochs.values())}
+    voted = {"coordinator": list(request.voted_epochs), "voted_epoch": list(request.voted_epochs.values())}
     suites: dict[str, tuple[Any, Any]] = {
-        EPOCHS: (expectations.epoch_suite(request.epoch, request.members), pa.table(sealed)),
+        EPOCHS: (expectations.epoch_suite(request.epoch, request.members), pa.table(voted)),
         LOG: (expectations.log_suite(), impossible),
         VIEWS: (expectations.views_suite([v.name for v in request.views]), [view.row() for view in compared]),
     }

@@ -116,7 +116,7 @@ class ValidationRequest:
     """All that is needed to prove the snapshot of ``epoch`` right.
 
     ``log_files``: relation -> Parquet files of its log (columns of the relation, ``_version`` int64, ``_sign`` int8,
-    ``_offset`` int64); later versions in them are left out. ``members``: the coordinators that take part in the epoch; ``sealed_epochs``: coordinator -> its last sealed epoch
+    ``_offset`` int64); later versions in them are left out. ``members``: the coordinators that take part in the epoch; ``voted_epochs``: coordinator -> its last epoch that it has voted to end
     (inclusive). ``reports_folder`` keeps the reports of all epochs. ``groups`` (view string, group string, rows int64) are
     all groups that some map of a view has an entry for, with their row counts: none may lack rows. ``texts`` is the SQL of all views of the project, which views may read.
     ``all_views``: how many views the project has; 0: those that are asked for.
@@ -129,7 +129,7 @@ class ValidationRequest:
     log_files: Mapping[str, Sequence[Path]]
     reports_folder: Path
     members: Sequence[int]
-    sealed_epochs: Mapping[int, int]
+    voted_epochs: Mapping[int, int]
     groups: pa.Table | None = None
     texts: Mapping[str, str] = field(default_factory=dict)
     all_views: int = 0

@@ -84,7 +84,7 @@ def _list_remarks(
 ) -> tuple[str, ...]:
     missing = (f"without {batch}" for batch in left_out(failed, epoch))
     broken = (f"view {e.view} is in error {e}" for e in in_error(errors, epoch))
-    return (*missing, *broken, *(str(seal) for seal in fenced if seal.epoch == epoch))
+    return (*missing, *broken, *(str(vote) for vote in fenced if vote.epoch == epoch))
 
 
 def add_remarks(rt: Runtime, report: ValidationReport) -> ValidationReport:
@@ -124,8 +124,8 @@ def validation_request(rt: Runtime, epoch: int, folder: Path, names: Sequence[st
         rows = write_arrow(read_view(rt, view.name, as_of=epoch, ordered=False), folder / f"{place}.arrow")
         asked = ask_for_view(rt, view, rows, interpreted.get(view.name))
         found.append(replace(asked, **_find_shown(rt, view, epoch, published, folder / f"{place}-shown.arrow")))
-    members, seals = rt.catalog.members.membership().of(epoch), rt.catalog.votes.last_epochs()
-    sealed = {c: seals[c] for c in members}
+    members, votes = rt.catalog.members.membership().of(epoch), rt.catalog.votes.last_epochs()
+    voted = {c: votes[c] for c in members}
     return ValidationRequest(
         rt.project.name,
         epoch,
@@ -134,7 +134,7 @@ def validation_request(rt: Runtime, epoch: int, folder: Path, names: Sequence[st
         files,
         rt.project.reports,
         members,
-        sealed,
+        voted,
         _read_groups(rt, [v for v in found if v.snapshot is not None], epoch),
         {view.name: view.sql for view in rt.program.views if view.sql is not None},
         len(rt.program.views),

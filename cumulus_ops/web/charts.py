@@ -134,7 +134,7 @@ def sparkline(epochs: Sequence[int], rows: Sequence[tuple[int, int]], corrected:
 
 LEFT, RIGHT, ROW, TOP = 120.0, 1000.0, 26.0, 10.0
 #: Who catches up leaves many epochs at once, long after their boundaries. If those were to take less than this share of the picture, it
-#: follows the seals.
+#: follows the votes.
 LEAST_SHARE = 0.1
 FIRST_EPOCH = 2  # the longest that the first epoch is drawn, in epochs' lengths
 TICKS = 5
@@ -142,7 +142,7 @@ TICKS = 5
 
 @dataclass(frozen=True)
 class Bar:
-    """A coordinator's time in an epoch. ``state``: open, sealed or fenced."""
+    """A coordinator's time in an epoch. ``state``: open, voted or fenced."""
 
     x: float
     y: float
@@ -154,7 +154,7 @@ class Bar:
 
 @dataclass(frozen=True)
 class Mark:
-    """Something that happened at a moment. ``kind``: seal, fence, commit, passed, failed."""
+    """Something that happened at a moment. ``kind``: vote, fence, commit, passed, failed."""
 
     x: float
     y: float
@@ -195,7 +195,7 @@ def draw_timeline(
         now: where the picture ends.
     """
     happened = [at for e in epochs for at in (e.committed_at, e.validated_at) if at is not None]
-    stays = _find_stays(transitions, rhythm, by_seals=_follows_seals(transitions, happened))
+    stays = _find_stays(transitions, rhythm, by_votes=_follows_votes(transitions, happened))
     if not stays:
         return None
     first = min(stay.entered for stay in stays)
@@ -206,7 +206,7 @@ def draw_timeline(
     lanes = {c: TOP + ROW * i for i, c in enumerate(who)}
     snapshots = TOP + ROW * len(who)
     bars = [_draw_bar(stay, scale, lanes, now) for stay in stays]
-    marks = [mark for stay in stays for mark in _draw_seal(stay, scale, lanes)]
+    marks = [mark for stay in stays for mark in _draw_vote(stay, scale, lanes)]
     marks += [mark for e in epochs for mark in _draw_ends(e, first, scale, snapshots)]
     rows = [(y + ROW / 2, f"coordinator {c}") for c, y in lanes.items()]
     rows += [(snapshots + ROW / 2, "snapshots"), (snapshots + ROW * 1.5, "validations")]
@@ -229,23 +229,23 @@ class _Scale:
         return [(self.x(at), at.strftime(form)) for at in moments]
 
 
-def _follows_seals(transitions: Sequence[Transition], happened: Sequence[datetime.datetime]) -> bool:
-    """Whether the picture follows the seals instead of the boundaries."""
+def _follows_votes(transitions: Sequence[Transition], happened: Sequence[datetime.datetime]) -> bool:
+    """Whether the picture follows the votes instead of the boundaries."""
     ends = [x.ends_at for x in transitions if x.ends_at is not None]
-    seals = [x.voted_at for x in transitions if x.voted_at is not None]
+    votes = [x.voted_at for x in transitions if x.voted_at is not None]
     if not ends:
         return True
-    return max(ends) - min(ends) < LEAST_SHARE * (max([*ends, *seals, *happened]) - min(ends))
+    return max(ends) - min(ends) < LEAST_SHARE * (max([*ends, *votes, *happened]) - min(ends))
 
 
-def _find_stays(transitions: Sequence[Transition], rhythm: Rhythm, *, by_seals: bool) -> list[_Stay]:
+def _find_stays(transitions: Sequence[Transition], rhythm: Rhythm, *, by_votes: bool) -> list[_Stay]:
     """Who was in which epoch when; the open epoch of each coordinator included."""
-    ends = {(x.coordinator, x.epoch): x for x in transitions if _left_at(x, by_seals) is not None}
+    ends = {(x.coordinator, x.epoch): x for x in transitions if _left_at(x, by_votes) is not None}
     found = []
     for (coordinator, epoch), transition in sorted(ends.items()):
-        before, left = ends.get((coordinator, epoch - 1)), _left_at(transition, by_seals)
+        before, left = ends.get((coordinator, epoch - 1)), _left_at(transition, by_votes)
         assert left is not None
-        entered = _left_at(before, by_seals) if before else None
+        entered = _left_at(before, by_votes) if before else None
         if entered is None and epoch == 0:
             entered = max(min(rhythm.begin(coordinator, 0), left), left - FIRST_EPOCH * rhythm.length)
         if entered is not None:
@@ -255,29 +255,29 @@ def _find_stays(transitions: Sequence[Transition], rhythm: Rhythm, *, by_seals: 
     return found
 
 
-def _left_at(transition: Transition, by_seals: bool) -> datetime.datetime | None:
-    """When a coordinator left an epoch: at the boundary, or with the seal."""
-    sealed, ends = transition.voted_at, transition.ends_at
-    return sealed or ends if by_seals else ends or sealed
+def _left_at(transition: Transition, by_votes: bool) -> datetime.datetime | None:
+    """When a coordinator left an epoch: at the boundary, or with the vote."""
+    voted, ends = transition.voted_at, transition.ends_at
+    return voted or ends if by_votes else ends or voted
 
 
 def _draw_bar(stay: _Stay, scale: _Scale, lanes: Mapping[int, float], now: datetime.datetime) -> Bar:
     x, end = scale.x(stay.entered), scale.x(stay.left or now)
     transition = stay.transition
-    state = "open" if transition.voted_at is None else "fenced" if transition.fenced else "sealed"
+    state = "open" if transition.voted_at is None else "fenced" if transition.fenced else "voted"
     early = f", ended early: {transition.reason}" if transition.reason not in ("", "clock") else ""
     title = f"coordinator {transition.coordinator}, epoch {transition.epoch}: {state}{early}"
     return Bar(x, lanes[transition.coordinator], max(1.0, round(end - x, 1)), transition.epoch, state, title)
 
 
-def _draw_seal(stay: _Stay, scale: _Scale, lanes: Mapping[int, float]) -> list[Mark]:
+def _draw_vote(stay: _Stay, scale: _Scale, lanes: Mapping[int, float]) -> list[Mark]:
     transition = stay.transition
     if transition.voted_at is None:
         return []
     at = transition.voted_at.strftime("%H:%M:%S")
-    kind = "fence" if transition.fenced else "seal"
+    kind = "fence" if transition.fenced else "vote"
     why = f" in its name: {transition.fenced}" if transition.fenced else ""
-    title = f"epoch {transition.epoch} sealed at {at}{why}"
+    title = f"epoch {transition.epoch} ended at {at}{why}"
     return [Mark(scale.x(transition.voted_at), lanes[transition.coordinator], kind, title)]
 
 

@@ -181,7 +181,7 @@ def test_its_own_pages_are_in_the_ui(demo, page):
     frame = page.frame_locator("iframe")
     frame.get_by_role("heading", name="Views").wait_for(timeout=30_000)
     assert [frame.get_by_role("link", name=view, exact=True).count() for view in VIEWS] == [1] * len(VIEWS)
-    assert frame.locator("svg.timeline .bar.sealed").count() >= 6, (
+    assert frame.locator("svg.timeline .bar.voted").count() >= 6, (
         "two epochs of three coordinators, and empty ones since"
     )
     assert frame.locator("svg.timeline .mark.seal").count() >= 6

@@ -74,7 +74,7 @@ CASES: Mapping[str, tuple[Callable[[], Case], Mapping[str, int]]] = {
     ),
     "but not with one coordinator, whose seal is enough": (
         lambda: case("join", 1, views={"v": VIEWS["join"]}),
-        {"seal": 0, "applied": 0, "checkpoint": 0},
+        {"single-vote": 0, "applied": 0, "checkpoint": 0},
     ),
     "derived maps are refreshed": (
         lambda: case("extremes", views={"v": BEYOND_RINGS["extremes"]}),
@@ -84,7 +84,7 @@ CASES: Mapping[str, tuple[Callable[[], Case], Mapping[str, int]]] = {
         lambda: replace(
             case("distinct", 1, views={"v": "SELECT a, MIN(b) AS lo FROM r GROUP BY a"}), executor=InStages()
         ),
-        {"seal": 0, "applied": 0, "refresh": 0, "checkpoint": 0},
+        {"single-vote": 0, "applied": 0, "refresh": 0, "checkpoint": 0},
     ),
     "TPC-H Q1": (lambda: tpch("q1"), {"vote": 0, "applied": 0, "checkpoint": 0}),
     "TPC-H Q3": (lambda: tpch("q3"), {"vote": 0, "applied": 0, "settle": 2, "checkpoint": 0}),

@@ -124,11 +124,11 @@ def test_one_damaged_value_is_reported_with_both_values(spark: SparkSession, tmp
 def test_everything_else_that_can_be_wrong_is_reported_at_once(spark: SparkSession, tmp_path: Path) -> None:
     rows = [("north", "10.05", 2), ("south", "0.10", 0), ("extra", "1.00", 1)]
     events = [*EVENTS, (1, -1, "never", "1.00")]
-    asked = replace(request(tmp_path, rows, events), sealed_epochs={0: 1, 1: 0})
+    asked = replace(request(tmp_path, rows, events), voted_epochs={0: 1, 1: 0})
     report = validate_snapshot(spark, asked)
     by_suite = {f.split(":")[0]: f for f in report.failures}
     assert "groups missing: 1, too many: 1, with other values: 1" in by_suite["view by_region"]
-    assert "not sealed by 1" in by_suite["coordinators"]
+    assert "no vote of 1" in by_suite["coordinators"]
     assert "1 rows deleted more often than inserted" in by_suite["event log"]
     assert '"region":"never"' in by_suite["event log"]
     assert "1 groups without rows" in by_suite["groups"]

@@ -19,7 +19,7 @@ from typing import Any
 from cumulus_ops.append.seals import distinct_texts
 from cumulus_ops.catalog.values import SealChange, Sealing
 from cumulus_ops.compute.steps import Executor, InProcess, MinibatchTask, StepResult, Task
-from cumulus_ops.coordination.barriers import SEAL, VALUE_SEAL, VALUE_VOTE, VOTE, in_force, without
+from cumulus_ops.coordination.barriers import SINGLE_VOTE, VALUE_SEAL, VALUE_VOTE, VOTE, in_force, without
 from cumulus_ops.coordination.plan import Barrier
 from cumulus_ops.epochs.checkpoint import commit, correct, refresh
 from cumulus_ops.epochs.finals import finalise
@@ -131,7 +131,7 @@ def play(case: Case, folder: Path, seed: int, left_out: Collection[str] = ()) ->
 
 def _either(name: str) -> tuple[str, ...]:
     """A barrier may have another name in the plan, which is for several coordinators."""
-    return {SEAL: (SEAL, VOTE), VALUE_SEAL: (VALUE_SEAL, VALUE_VOTE)}.get(name, (name,))
+    return {SINGLE_VOTE: (SINGLE_VOTE, VOTE), VALUE_SEAL: (VALUE_SEAL, VALUE_VOTE)}.get(name, (name,))
 
 
 @contextlib.contextmanager

@@ -12,8 +12,8 @@ from cumulus_ops.coordination.barriers import (
     CHECKPOINT,
     KINDS,
     REFRESH,
-    SEAL,
     SETTLE,
+    SINGLE_VOTE,
     VALUE_SEAL,
     VALUE_VOTE,
     VOTE,
@@ -98,7 +98,7 @@ def test_one_coordinator_has_nobody_to_wait_for() -> None:
     program = compiled({"v": "SELECT r.a, MIN(x) AS lo FROM r JOIN s ON r.b = s.b GROUP BY r.a"})
     barriers = barriers_of(program, {}, ())
     assert in_force(barriers, 2) == barriers
-    assert [b.name for b in in_force(barriers, 1)] == [SEAL, APPLIED, REFRESH, CHECKPOINT]
+    assert [b.name for b in in_force(barriers, 1)] == [SINGLE_VOTE, APPLIED, REFRESH, CHECKPOINT]
     assert set(left_out(barriers, 1)) == {VOTE, SETTLE, VALUE_VOTE}
     assert set(left_out(barriers, 2)) == {VALUE_VOTE}
     assert left_out((), 2)[SETTLE] == KINDS[SETTLE].needless

@@ -151,7 +151,7 @@ def test_apply_tells_of_partitions_that_become_final_while_it_goes_on(folder, la
     assert partition.value in ('["ann"]', '["cid"]'), "the newest, whether the second drop was appended by then or not"
 
 
-def test_apply_of_a_sealed_epoch_does_nothing(folder, land):
+def test_apply_of_an_epoch_that_is_voted_on_does_nothing(folder, land):
     assert steps.vote_epoch(folder, 0, 0) == [0]
     land(0, "d1", 1)
     begin(folder, PAST)
@@ -324,7 +324,7 @@ def test_plan_includes_open_epochs_before_the_first_chosen(folder):
     assert [entry["epoch"] for entry in steps.plan_epochs(folder, 2, 2)] == [0, 1, 2, 3]
 
 
-def test_commit_takes_every_sealed_epoch_once_and_publish_names_what_awaits_validation(folder, land):
+def test_commit_takes_every_complete_epoch_once_and_publish_names_what_awaits_validation(folder, land):
     for epoch in (0, 1):
         land(0, f"d{epoch}", epoch)
         steps.apply_epoch(folder, 0, epoch)

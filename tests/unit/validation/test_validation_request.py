@@ -28,5 +28,5 @@ def test_a_program_without_views_can_be_validated(tmp_path: Path) -> None:
         request = validation_request(rt, 0, tmp_path)
     assert request.views == ()
     assert request.groups is None
-    assert request.sealed_epochs == {0: 0}
+    assert request.voted_epochs == {0: 0}
     assert len(request.log_files["r"]) == 1

@@ -85,7 +85,7 @@ def test_the_overview_says_how_things_are(client: TestClient) -> None:
     assert "4 rows 1 file, 0 batches" in said
     assert "0 has the token 4 is overdue 0 – 1 4" in said
     svg = client.get("/test/").text
-    assert svg.count('<g class="bar sealed">') == 8, "four epochs of two coordinators"
+    assert svg.count('<g class="bar voted">') == 8, "four epochs of two coordinators"
     assert svg.count('<g class="bar open">') == 2
     assert svg.count('<g class="mark commit">') == 4
     assert (svg.count('<g class="mark passed">'), svg.count('<g class="mark failed">')) == (2, 1)
@@ -93,7 +93,9 @@ def test_the_overview_says_how_things_are(client: TestClient) -> None:
 
 def test_the_coordination_report_says_what_is_waited_for_and_why(client: TestClient) -> None:
     said = words(client, "coordination")
-    assert "vote checkpoint every coordinator that takes part in the epoch has sealed it a snapshot without" in said
+    assert (
+        "vote checkpoint every coordinator that takes part in the epoch has voted to end it a snapshot without" in said
+    )
     assert "settle checkpoint and finalise no trigger reads a map that events write" in said, "sums need no corrections"
     assert "by_region Run Async with its epoch" in said
     assert 'href="/test/coordination"' in client.get("/test/").text
@@ -454,11 +456,11 @@ def test_a_timeline_is_staggered_as_it_was() -> None:
     assert period == pytest.approx(begins["coordinator 2", 1] - begins["coordinator 1", 1], abs=0.2)
     assert [b.state for b in drawn.bars].count("open") == 3
     assert [(b.epoch, b.state) for b in drawn.bars if b.state == "fenced"] == [(1, "fenced")]
-    assert {m.kind for m in drawn.marks} == {"seal", "fence", "commit", "passed"}
+    assert {m.kind for m in drawn.marks} == {"vote", "fence", "commit", "passed"}
     assert all(b.x + b.width <= drawn.width for b in drawn.bars)
 
 
-def test_a_timeline_of_who_catches_up_follows_the_seals() -> None:
+def test_a_timeline_of_who_catches_up_follows_the_votes() -> None:
     rhythm = Rhythm(START, 30 * SECOND, 1)
     late = START + datetime.timedelta(days=300)
     ends = [Transition(e, 0, rhythm.end(0, e), "clock", late + e * SECOND) for e in range(4)]
