@@ -64,7 +64,7 @@ def add(number: int | None, folder: Path, as_json: bool) -> None:
 @PROJECT
 @JSON
 def drain(number: int, folder: Path, as_json: bool) -> None:
-    """Let COORDINATOR seal the epoch that it has open as its last."""
+    """Let COORDINATOR end the epoch that it has open as its last."""
     with opened(folder) as runtime:
         member = runtime.catalog.members.drain(number)
         tell_where_coordinators_are(runtime)
@@ -84,7 +84,7 @@ def drain(number: int, folder: Path, as_json: bool) -> None:
 @PROJECT
 @JSON
 def remove(number: int, yes: bool, folder: Path, as_json: bool) -> None:
-    """Take COORDINATOR out now, because it is gone: apply what it has appended, and seal the epoch that it has open in its name, as its
+    """Take COORDINATOR out now, because it is gone: apply what it has appended, and vote to end the epoch that it has open in its name, as its
     last. What has landed for it and was not appended waits in its landing folder until it is added again."""
     if not yes:
         click.confirm(f"Go on without coordinator {number}, from now on?", abort=True, err=True)
@@ -127,7 +127,7 @@ def epoch() -> None:
 @JSON
 def end(number: int | None, folder: Path, as_json: bool) -> None:
     """End EPOCH now, and those before it, for all coordinators that are still in it; by default the oldest epoch that is open. What is
-    appended counts in it, what is not belongs to the next. Each coordinator seals it when it has the token; later epochs follow from now on."""
+    appended counts in it, what is not belongs to the next. Each coordinator votes to end it when it has the token; later epochs follow from now on."""
     with opened(folder) as runtime:
         which = open_epoch(runtime) if number is None else number
         ended = runtime.catalog.members.end_epoch(which, Rhythm.of(runtime.project))
