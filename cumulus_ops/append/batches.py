@@ -134,32 +134,24 @@ class DropBatches:
         """What the catalog is to append: at least one batch; all files are durable."""
         for file in self._batches[-1].files():
             file.close()
-        return [self._new(part, batch) for part, batch in enumerate(self._batches)]
-
-    def _new(self, part: int, batch: _Batch) -> NewBatch:
-        return NewBatch(
-            self._coordinator,
-            self._drop,
-            self._epoch,
-            batch.sequence,
-            batch.sequence + batch.rows,
-            batch.inserts,
-            batch.deletes,
-            sum(r.file.rows for r in batch.quarantine.values()),
-            batch.duplicates,
-            tuple(
+        new = []
+        for part, batch in enumerate(self._batches):
+            span = (batch.sequence, batch.sequence + batch.rows)
+            quarantined = sum(r.file.rows for r in batch.quarantine.values())
+            counts = (batch.inserts, batch.deletes, quarantined, batch.duplicates)
+            log = tuple(
                 LogFile(0, relation, e.file.path, e.file.rows, e.source, e.min_offset, e.max_offset, e.file.checksums)
                 for relation, e in batch.log.items()
-            ),
-            tuple(
+            )
+            quarantine = tuple(
                 NewQuarantine(
                     relation, r.file.path, r.file.rows, r.source, dict(r.reasons), r.transactional, r.file.checksums
                 )
                 for relation, r in batch.quarantine.items()
-            ),
-            part,
-            space=self._space,
-        )
+            )
+            whose = (self._coordinator, self._drop, self._epoch)
+            new.append(NewBatch(*whose, *span, *counts, log, quarantine, part, space=self._space))
+        return new
 
     def discard(self) -> None:
         """Delete what was written: it will not be appended."""

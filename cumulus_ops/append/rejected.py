@@ -155,7 +155,13 @@ def read_rejected(
         as_new: leave out the numbers of their events: each row is a new event.
     """
     names = [OP, *([] if as_new else [EVENT]), *(c.name for c in relation.columns)]
-    rejected = pa.concat_tables([_read_quarantine(root, file) for file in files])
+    tables = []
+    for file in files:
+        table = read_log(root, file)
+        if "kind" not in table.column_names:  # files of old have no kinds of reasons
+            table = table.append_column("kind", pa.repeat("", len(table)))
+        tables.append(table.select(REJECTED_SCHEMA.names).cast(REJECTED_SCHEMA))
+    rejected = pa.concat_tables(tables)
     # First the number of each row's event, and which columns any row has: records are held piece by piece.
     found, seen = [np.array([], dtype=np.int64)], set[str]()
     for piece in rejected.to_batches(max_chunksize=PIECE_ROWS):
@@ -175,14 +181,6 @@ def read_rejected(
     ends = event_cuts([begins], len(order), PIECE_ROWS)
     for begin, end in pairwise([0, *ends]):
         yield _read_piece(rejected, order[begin:end], relation, names, given, settings)
-
-
-def _read_quarantine(root: Path, file: StoredFile) -> pa.Table:
-    """A quarantine file. Those of old have no kinds of reasons."""
-    table = read_log(root, file)
-    if "kind" not in table.column_names:
-        table = table.append_column("kind", pa.repeat("", len(table)))
-    return table.select(REJECTED_SCHEMA.names).cast(REJECTED_SCHEMA)
 
 
 def _parse_records(rejected: pa.Table | pa.RecordBatch) -> list[dict[str, object]]:

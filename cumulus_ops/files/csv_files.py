@@ -30,7 +30,7 @@ from cumulus_ops.files.csv_records import (
     has_long_line,
     split_records,
 )
-from cumulus_ops.files.landed import BLOCK_BYTES, Block, Landed, behind_line, in_pieces, open_landed
+from cumulus_ops.files.landed import BLOCK_BYTES, Block, Landed, behind_line, in_pieces
 from cumulus_ops.project.errors import InputProblem
 from cumulus_ops.project.settings import LandingSettings
 
@@ -175,7 +175,7 @@ KEPT_CHARACTERS = 1 << 20
 
 def read_csv(path: Path, wanted: Sequence[str], settings: LandingSettings, memory: int) -> Iterator[RawFile]:
     """Reads a file; see :func:`~cumulus_ops.files.formats.read_raw`."""
-    with open_landed(path, memory) as file:
+    with Landed(path, memory) as file:
         form = read_form(path, file.read(HEADER_BYTES), wanted, settings)
     schema = pa.schema([(name, pa.string()) for name in form.wanted])
     begun = False
@@ -194,7 +194,7 @@ def _read_blocks(path: Path, form: CsvForm, memory: int, names: Sequence[str] | 
     chosen = [n for n in form.wanted if names is None or n in names]
     reader = _Reader(form, chosen)
     row = 0
-    with open_landed(path, memory) as file:
+    with Landed(path, memory) as file:
         file.read(form.skip)
         for block in reader.blocks(file):
             malformed = tuple(Malformed(m.row + row, m.reason, m.text, m.kind) for m in block.malformed)

@@ -23,7 +23,7 @@ import pyarrow.json as pajson
 
 from cumulus_ops.files.casting import is_utf8
 from cumulus_ops.files.columns import Malformed, RawFile, found_columns
-from cumulus_ops.files.landed import BLOCK_BYTES, Block, Landed, behind_line, in_pieces, open_landed
+from cumulus_ops.files.landed import BLOCK_BYTES, Block, Landed, behind_line, in_pieces
 from cumulus_ops.project.errors import InputProblem
 from cumulus_ops.project.settings import LandingSettings
 
@@ -175,7 +175,7 @@ class _Form:
 def _read_form(path: Path, schema: pa.Schema, memory: int) -> _Form:
     """What the first lines say."""
     first: dict[str, set[type]] = {}
-    with open_landed(path, memory) as file:
+    with Landed(path, memory) as file:
         for block in islice(_read_lines(path, file), 1):
             for line in block[:FIRST_LINES]:
                 try:
@@ -200,7 +200,7 @@ def _read_form(path: Path, schema: pa.Schema, memory: int) -> _Form:
 def _read_blocks(path: Path, form: _Form, memory: int, names: Sequence[str] | None) -> Iterator[Block]:
     reader = _Reader(form, [n for n in form.names if names is None or n in names])
     start = 0
-    with open_landed(path, memory) as file:
+    with Landed(path, memory) as file:
         for lines in _read_lines(path, file):
             block = reader.block(lines, start)
             start += len(block.row) + len(block.malformed)
@@ -376,18 +376,17 @@ class _Together:
         schema = pa.schema([(name, self.form.types[name]) for name in names])
         if any(field.type != schema.field(field.name).type for block in blocks for field in block.columns.schema):
             schema = pa.schema([(name, pa.string()) for name in names])
-        table = pa.concat_tables([schema.empty_table(), *(_cast_table(b.columns, schema) for b in blocks)])
+        tables = [schema.empty_table()]
+        for table in (block.columns for block in blocks if len(block.columns)):
+            found = set(table.column_names)  # a rest of the piece before lacks what no row names
+            columns = (
+                pc.cast(table.column(f.name), f.type) if f.name in found else pa.nulls(len(table), f.type)
+                for f in schema
+            )
+            is_same = table.schema == schema
+            tables.append(table if is_same else pa.Table.from_arrays(list(columns), schema=schema))
+        table = pa.concat_tables(tables)
         named = [set(b.columns.column_names) - b.unseen for b in blocks]
         unseen = set(names).difference(*named) if len(table) else set()
         self.absent = unseen if self.absent is None else self.absent & unseen
         return table.drop_columns(sorted(self.absent))
-
-
-def _cast_table(table: pa.Table, schema: pa.Schema) -> pa.Table:
-    if table.schema == schema or not len(table):
-        return table if len(table) else schema.empty_table()
-    found = set(table.column_names)  # a rest of the piece before lacks what no row names
-    columns = [
-        pc.cast(table.column(f.name), f.type) if f.name in found else pa.nulls(len(table), f.type) for f in schema
-    ]
-    return pa.Table.from_arrays(columns, schema=schema)

@@ -37,7 +37,6 @@ __all__ = [
     "event_cuts",
     "file_on_disk",
     "in_pieces",
-    "open_landed",
     "piece_rows",
     "too_large",
 ]
@@ -124,11 +123,6 @@ def behind_line(file: Landed) -> bytes:
     return b""
 
 
-def open_landed(path: Path, memory: int) -> Landed:
-    """Opens a text file, packed or not; ``memory`` bytes may be held."""
-    return Landed(path, memory)
-
-
 def too_large(path: Path, what: str) -> InputProblem:
     """What a file is answered with that would take too much."""
     hint = "write it in smaller files, or give the project more `memory:`"
@@ -168,7 +162,7 @@ def check_signature(path: Path, kind: str, memory: int) -> None:
     Args:
         path: the file.
         kind: what its name says: parquet, csv or json.
-        memory: see :func:`~cumulus_ops.files.landed.open_landed`.
+        memory: the bytes that may be held.
 
     Raises:
         InputProblem: it is certainly something else.
@@ -178,7 +172,7 @@ def check_signature(path: Path, kind: str, memory: int) -> None:
             raw = packed.read(HEAD_BYTES)
         if raw and not raw.startswith(GZIP):
             raise _refuse(path, *(_recognise(raw) or NOT_PACKED))
-    with open_landed(path, memory) as file:
+    with Landed(path, memory) as file:
         head = file.read(HEAD_BYTES)
     found = _recognise(head)
     if found is not None and not (kind == "parquet" and head.startswith(PARQUET)):

@@ -154,7 +154,11 @@ class OpenLog:
             self._source = self._place.open("rb", buffering=0)
         try:
             with _naming(self._place, self._file):
-                self._parquet = pq.ParquetFile(self._opened(), pre_buffer=False)
+                source: io.RawIOBase | pa.BufferReader = self._source
+                if file.checksums is not None:
+                    blocks = _Blocks(self._source, file, self._place)
+                    source = pa.BufferReader(blocks.read()) if blocks.size <= AT_ONCE_BYTES else blocks
+                self._parquet = pq.ParquetFile(source, pre_buffer=False)
                 rows = self._parquet.metadata.num_rows
             if rows != file.rows:
                 raise _damaged(self._place, file, f"it has {rows:,} rows")
@@ -168,12 +172,6 @@ class OpenLog:
     def __exit__(self, kind: type[BaseException] | None, _: BaseException | None, __: TracebackType | None) -> None:
         self._parquet.close(force=True)
         self._source.close()
-
-    def _opened(self) -> io.RawIOBase | pa.BufferReader:
-        if self._file.checksums is None:
-            return self._source
-        blocks = _Blocks(self._source, self._file, self._place)
-        return pa.BufferReader(blocks.read()) if blocks.size <= AT_ONCE_BYTES else blocks
 
     @property
     def groups(self) -> list[int]:

@@ -326,7 +326,15 @@ def _find_versions(table: ChangingTable, relation: str, at: Position) -> dict[in
         table.check_feed()
         versions = [table.version]
     else:
-        _require_same(table, reached)
+        what = "is another table than before"
+        if table.version < reached.version:
+            what = "has fewer versions than before"
+        if table.version < reached.version or reached.table not in (table.id, table.id_at(reached.version)):
+            hint = (
+                "its changes since are not known: give the source another name and begin with empty base tables; "
+                "to replace a table's rows, overwrite it (mode=overwrite) instead of making it anew"
+            )
+            raise SetupProblem(what, kind="replaced-table", place=table.uri, hint=hint)
         versions = list(range(reached.version + 1, table.version + 1))
     known, found = table.committed_at(versions), {}
     latest, now = datetime.datetime.fromtimestamp(0, datetime.UTC), datetime.datetime.now(datetime.UTC)
@@ -334,22 +342,6 @@ def _find_versions(table: ChangingTable, relation: str, at: Position) -> dict[in
         latest = max(latest, min(now, known.get(version, latest)))
         found[version] = latest
     return found
-
-
-def _require_same(table: ChangingTable, reached: Reached) -> None:
-    if table.version < reached.version:
-        what = "has fewer versions than before"
-    elif reached.table in (table.id, table.id_at(reached.version)):
-        return
-    else:
-        what = "is another table than before"
-    raise SetupProblem(
-        what,
-        kind="replaced-table",
-        place=table.uri,
-        hint="its changes since are not known: give the source another name and begin with empty base tables; "
-        "to replace a table's rows, overwrite it (mode=overwrite) instead of making it anew",
-    )
 
 
 def _read_snapshot(table: ChangingTable, version: int, relation: Relation) -> Iterator[RawFile]:

@@ -314,7 +314,11 @@ def ignored_in(project: Project, coordinators: Iterable[int]) -> Iterator[Ignore
     for entry in _entries(project.landing):
         if entry.name.startswith((".", "_")):
             continue
-        if not _is_folder(entry):
+        try:
+            is_folder = entry.is_dir()
+        except OSError:  # a symbolic link to itself
+            is_folder = False
+        if not is_folder:
             hint = "drops are folders in a coordinator's folder, such as 0/2026-01-31"
             yield Ignored(
                 printable(entry.path), "beside-coordinators", "is a file beside the coordinators' folders", hint
@@ -330,13 +334,6 @@ def ignored_in(project: Project, coordinators: Iterable[int]) -> Iterator[Ignore
                 problem = _folder_problem(drop) or _find_drop_problem(Path(drop.path))
                 if problem is not None and problem[0] != "hidden":
                     yield Ignored(printable(drop.path), *problem)
-
-
-def _is_folder(entry: os.DirEntry[str]) -> bool:
-    try:
-        return entry.is_dir()
-    except OSError:  # a symbolic link to itself
-        return False
 
 
 def _find_drop_problem(path: Path) -> tuple[str, str, str] | None:

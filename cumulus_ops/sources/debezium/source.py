@@ -347,8 +347,13 @@ class _Reading:
             file = replace(file, size=self._until.offset)
         settled = time.time() - file.modified >= self._settings.settle_s
         for line in lines_from(file, at):
-            if not (line.whole or self._until or self._may_end(line.text, is_last, settled)):
-                return
+            if not line.whole and not self._until and is_last:  # a line without an end: is it all there?
+                try:
+                    decode(line.text)
+                except BadLine:
+                    return
+                if not settled:
+                    return
             opened, is_first = assembler.open, self._bytes == 0
             assembler.feed(number, line.text)
             self._bytes += line.end - at
@@ -366,16 +371,6 @@ class _Reading:
             self._reach(file, at, number)
         # The next file is another delivery.
         self.full = self._until is None and assembler.open is None and bool(assembler.done)
-
-    def _may_end(self, text: bytes, is_last: bool, settled: bool) -> bool:
-        """Whether a line without an end is all there."""
-        if not is_last:
-            return True
-        try:
-            decode(text)
-        except BadLine:
-            return False
-        return settled
 
     def _reach(self, file: StreamFile, offset: int, line: int) -> None:
         self._end, self._modified = (file.name, offset, line), file.modified
