@@ -85,7 +85,7 @@ class Checks:
         Raises:
             InputProblem: a column is missing, or has a type that cannot hold its values exactly.
         """
-        checked = _Piece(self, raw, self._highest).checked()
+        checked = _Piece(self, raw, self._highest).check()
         if len(checked.rows):
             self._highest = checked.rows[OFFSET][-1].as_py()
         return checked
@@ -100,7 +100,7 @@ class _Piece:
         self.raw, self.table, self.after = raw, raw.columns, after
         self.reasons: dict[int, list[Reason]] = defaultdict(list)
 
-    def checked(self) -> Checked:
+    def check(self) -> Checked:
         sign = self.sign()
         columns = [self.column(c.name, c.type, sign) for c in self.relation.columns]
         numbered = EVENT in self.table.column_names
@@ -114,7 +114,7 @@ class _Piece:
             keep = np.ones(len(rows), dtype=bool)
             keep[list(self.reasons)] = False
             rows = rows.filter(pa.array(keep))
-        return Checked(rows, self.rejected(), numbered)
+        return Checked(rows, self.make_rejected(), numbered)
 
     def column(self, name: str, type_: Type, sign: pa.ChunkedArray) -> pa.ChunkedArray:
         """A column of the relation; NULL throughout if it is missing and may be."""
@@ -256,10 +256,10 @@ class _Piece:
         gaps = np.maximum(np.diff(offsets) - 1, 0)
         return bool((gaps == np.bincount(places - 1, minlength=len(gaps))).all())
 
-    def rejected(self) -> pa.Table:
+    def make_rejected(self) -> pa.Table:
         """Only rejected rows are touched one by one."""
         where = sorted(self.reasons)
-        parts = [self.rejected_rows(where[i : i + PORTION]) for i in range(0, len(where), PORTION)]
+        parts = [self.describe_rows(where[i : i + PORTION]) for i in range(0, len(where), PORTION)]
         lines = []
         for m in self.raw.malformed:
             event = {} if m.event is None else {EVENT: m.event}
@@ -267,7 +267,7 @@ class _Piece:
         table = pa.concat_tables([REJECTED_SCHEMA.empty_table(), *parts, _make_rejected(lines)])
         return table.sort_by("row") if lines and parts else table
 
-    def rejected_rows(self, where: list[int]) -> pa.Table:
+    def describe_rows(self, where: list[int]) -> pa.Table:
         index = np.array(where, dtype=np.int64)
         columns = {name: _take_values(self.table.column(name), index) for name in self.table.column_names}
         records = [dict(zip(columns, values, strict=True)) for values in zip(*columns.values(), strict=True)]

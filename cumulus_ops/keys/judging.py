@@ -156,7 +156,7 @@ class Judged:
         last = rows if whole else rows.take(pa.array(self.order.at(ends)))
         return Entries(self.order.codes[ends], counts, stamps, last.combine_chunks())
 
-    def resolved(self) -> tuple[np.ndarray, pa.Table | None, np.ndarray]:
+    def resolve(self) -> tuple[np.ndarray, pa.Table | None, np.ndarray]:
         """What upserts and deletes by key mean.
 
         Returns:

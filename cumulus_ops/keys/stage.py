@@ -286,7 +286,7 @@ def _rejected_rows(rows: pa.Table, rejections: Rejections) -> pa.Table:
 
 def _resolve_rows(rows: pa.Table, judged: Judged) -> pa.Table:
     """Upserts and deletes by key as deletes of the old rows and inserts of the new ones, each in the place of its row."""
-    places, old, is_new = judged.resolved()
+    places, old, is_new = judged.resolve()
     sign = np.ones(len(rows), np.int8)
     if old is None:
         return rows.set_column(rows.column_names.index(SIGN), SIGN, pa.array(sign))

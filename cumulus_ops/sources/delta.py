@@ -137,7 +137,7 @@ class ChangingTable:
 
         self.uri = uri
         self._options = dict(storage_options) if storage_options else None
-        with self._told("is there a Delta table, and may it be read?"):
+        with self._explain_errors("is there a Delta table, and may it be read?"):
             self._table: DeltaTable = DeltaTable(uri, storage_options=self._options)
             self.version = self._table.version()
             self.id = str(self._table.metadata().id)
@@ -171,7 +171,7 @@ class ChangingTable:
         """When versions were committed; those whose log entry is gone are left out."""
         if not versions:
             return {}
-        with self._told("can its log be read?"):
+        with self._explain_errors("can its log be read?"):
             history = self._table.history(self.version - versions[0] + 1)
         at = {h["version"]: h["timestamp"] for h in history if "version" in h and "timestamp" in h}
         return {v: datetime.datetime.fromtimestamp(at[v] / 1000, datetime.UTC) for v in versions if v in at}
@@ -180,7 +180,7 @@ class ChangingTable:
         """All rows as of a version, in pieces of at most ``rows``."""
         from deltalake import DeltaTable
 
-        with self._told(f"version {version} cannot be read: was it vacuumed? Begin with a later one"):
+        with self._explain_errors(f"version {version} cannot be read: was it vacuumed? Begin with a later one"):
             table = DeltaTable(self.uri, version=version, storage_options=self._options)
             columns = self._columns(table, relation)
             dataset = table.to_pyarrow_dataset()
@@ -205,7 +205,7 @@ class ChangingTable:
             f"version {version} cannot be read: were its files vacuumed? Restore them, or begin anew under another name of "
             "the source, with an empty base table"
         )
-        with self._told(hint):
+        with self._explain_errors(hint):
             feed = self._table.load_cdf(starting_version=version, ending_version=version, columns=list(columns))
             for batch in pa.RecordBatchReader.from_stream(feed):
                 if len(batch):
@@ -225,7 +225,7 @@ class ChangingTable:
         return [c.name for c in relation.columns if c.name in names]
 
     @contextmanager
-    def _told(self, hint: str) -> Iterator[None]:
+    def _explain_errors(self, hint: str) -> Iterator[None]:
         """What the library says, in one line and with a hint."""
         try:
             yield

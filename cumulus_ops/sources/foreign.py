@@ -22,7 +22,7 @@ from cumulus_ops.project.settings import Project, SourceSettings
 from cumulus_ops.sources.drops import name_problem
 from cumulus_ops.sources.source import Source, SourceKind
 
-__all__ = ["KINDS", "deliveries_of", "make_source", "told", "try_source"]
+__all__ = ["KINDS", "deliveries_of", "explain_errors", "make_source", "try_source"]
 
 
 # The kinds of sources that a project may name beside its landing folder.
@@ -65,7 +65,7 @@ T = TypeVar("T")
 
 
 @contextmanager
-def told(source: str) -> Iterator[None]:
+def explain_errors(source: str) -> Iterator[None]:
     """Any exception as a problem of a source.
 
     Raises:
@@ -88,10 +88,10 @@ def deliveries_of(source: str, poll: Callable[[], Iterable[Delivery]]) -> Iterat
         source: its name.
         poll: asks it.
     """
-    return (replace(d, parts=partial(_parts, source, d.parts)) for d in map(_named, _guarded(source, poll)))
+    return (replace(d, parts=partial(_parts, source, d.parts)) for d in map(_check_name, _guard(source, poll)))
 
 
-def _named(delivery: Delivery) -> Delivery:
+def _check_name(delivery: Delivery) -> Delivery:
     """A delivery with a name that the catalog can keep.
 
     Raises:
@@ -109,16 +109,16 @@ def _parts(
     source: str, parts: Callable[[], Iterable[Part | SealPart | NewFileAside]]
 ) -> list[Part | SealPart | NewFileAside]:
     return [
-        part if isinstance(part, NewFileAside) else replace(part, read=partial(_guarded, source, part.read))
-        for part in _guarded(source, parts)
+        part if isinstance(part, NewFileAside) else replace(part, read=partial(_guard, source, part.read))
+        for part in _guard(source, parts)
     ]
 
 
-def _guarded(source: str, ask: Callable[[], Iterable[T]]) -> Iterator[T]:
-    with told(source):
+def _guard(source: str, ask: Callable[[], Iterable[T]]) -> Iterator[T]:
+    with explain_errors(source):
         found = iter(ask())
     while True:
-        with told(source):
+        with explain_errors(source):
             one = next(found, None)
         if one is None:
             return

@@ -18,7 +18,7 @@ from cumulus_ops.catalog.catalog import Catalog
 from cumulus_ops.project.errors import Conflict, CumulusError
 from cumulus_ops.project.settings import Project
 from cumulus_ops.sources.drops import Ignored
-from cumulus_ops.sources.foreign import deliveries_of, make_source, told, try_source
+from cumulus_ops.sources.foreign import deliveries_of, explain_errors, make_source, try_source
 from cumulus_ops.sources.landing import Landing, ignored_in
 from cumulus_ops.sources.source import Source
 
@@ -109,7 +109,7 @@ class Sources:
                     try_source(self._project, name, self._catalog.deliveries.source_position(name))
                 if name not in self._queues:
                     settings = next(s for s in self._project.sources if s.name == name)
-                    with told(name):
+                    with explain_errors(name):
                         source = make_source(self._project, settings, self._catalog)
                     self._queues[name] = _Queue(self._project, source, self._catalog)
                 found = self._queues[name].waiting(once=self._until is not None)
@@ -159,7 +159,7 @@ class Sources:
 
 def _close(source: Source) -> None:
     try:
-        with told(source.name):
+        with explain_errors(source.name):
             source.close()
     except CumulusError as problem:
         log.error("a source cannot be closed: %s", problem)

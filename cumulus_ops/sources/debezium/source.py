@@ -395,7 +395,7 @@ class _Reading:
             begin.counts,
         )
         counts = a.counts if a.open is None else a.counts_before
-        return _Span(begin, end.counted(counts), tuple(a.done), self._modified)
+        return _Span(begin, end.add_counts(counts), tuple(a.done), self._modified)
 
 
 def _before(name: str, other: str) -> bool:

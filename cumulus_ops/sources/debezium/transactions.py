@@ -104,7 +104,7 @@ class Position:
         """As it is kept in the catalog."""
         return json.dumps({name: value for name, value in asdict(self).items() if value or name == "offset"})
 
-    def counted(self, counts: Counter[str]) -> Position:
+    def add_counts(self, counts: Counter[str]) -> Position:
         """With more that was left out."""
         return replace(self, counts=dict(sorted((Counter(self.counts) + counts).items())))
 

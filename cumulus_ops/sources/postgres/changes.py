@@ -143,13 +143,13 @@ class InitialCopy:
             with session.cursor() as cursor:
                 cursor.execute("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
                 cursor.execute(sql.SQL("SET TRANSACTION SNAPSHOT {}").format(sql.Literal(snapshot)))
-                copied = [_copied(session, settings, table) for table in tables]
+                copied = [_copy_table(session, settings, table) for table in tables]
                 cursor.execute("COMMIT")
         reach("source.after-copy")
         return copied
 
 
-def _copied(session: Connection, settings: PostgresSettings, table: Table) -> _Copied:
+def _copy_table(session: Connection, settings: PostgresSettings, table: Table) -> _Copied:
     """Texts of the same form as those of the stream, as CSV: NULL is an empty field, all values are quoted."""
     columns = [sql.Identifier(table.column(c.name)) for c in table.settings.relation.columns]
     copy = sql.SQL("COPY (SELECT {} FROM {}) TO STDOUT (FORMAT csv, FORCE_QUOTE *)").format(

@@ -321,12 +321,12 @@ def _blocks(
     whole_only = table.settings.mode != "upsert"
     inserts, deletes, updates = mine[which == INSERT_], mine[which == DELETE_], mine[which == UPDATE_]
     new, _ = parse_rows(data, starts[inserts] + 6, table.count)
-    blocks = [_Block(inserts * 2, np.full(len(inserts), INSERT, np.int8), _wanted(table, new))]
+    blocks = [_Block(inserts * 2, np.full(len(inserts), INSERT, np.int8), _pick_wanted(table, new))]
     old, _ = parse_rows(data, starts[deletes] + 6, table.count)
     letter = data[starts + 5]
     letter = np.where(letter == WHOLE, KEY, letter) if incomplete else letter
     is_bare = (letter[deletes] == KEY) & whole_only
-    blocks.append(_Block(deletes * 2, np.where(is_bare, BARE, DELETE).astype(np.int8), _wanted(table, old)))
+    blocks.append(_Block(deletes * 2, np.where(is_bare, BARE, DELETE).astype(np.int8), _pick_wanted(table, old)))
     for chosen in (WHOLE, KEY):
         some = updates[letter[updates] == chosen]
         old, ends = parse_rows(data, starts[some] + 6, table.count)
@@ -334,10 +334,10 @@ def _blocks(
         if chosen == WHOLE:
             new = [n.filled_from(o) for n, o in zip(new, old, strict=True)]
         bad = BARE if chosen == KEY and whole_only else None
-        blocks += _pair(table, some, _wanted(table, old), _wanted(table, new), bad)
+        blocks += _pair(table, some, _pick_wanted(table, old), _pick_wanted(table, new), bad)
     some = updates[(letter[updates] != WHOLE) & (letter[updates] != KEY)]
     new, _ = parse_rows(data, starts[some] + 6, table.count)
-    fields = _wanted(table, new)
+    fields = _pick_wanted(table, new)
     op = np.where(_is_partial(fields, len(some)), PARTIAL, BARE if whole_only else UPDATE).astype(np.int8)
     blocks.append(_Block(some * 2, op, fields))
     return blocks
@@ -350,7 +350,7 @@ def _pair(table: _Described, some: np.ndarray, old: list[Fields], new: list[Fiel
     return [_Block(some * 2, delete, old), _Block(some * 2 + 1, insert, new)]
 
 
-def _wanted(table: _Described, fields: list[Fields]) -> list[Fields]:
+def _pick_wanted(table: _Described, fields: list[Fields]) -> list[Fields]:
     return [fields[i] for i in table.where]
 
 

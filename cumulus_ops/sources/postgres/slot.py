@@ -76,7 +76,7 @@ def ensure_publication(session: Connection, settings: PostgresSettings, tables: 
     Raises:
         SetupProblem: it cannot be made, or sends less than is needed.
     """
-    lacking = [table for table in tables if table.settings in _unpublished(session, settings)]
+    lacking = [table for table in tables if table.settings in _find_unpublished(session, settings)]
     if not rows(session, PUBLICATION, (settings.publication,)):
         _execute(session, settings, CREATE, tables)
     elif lacking:
@@ -121,7 +121,7 @@ def check_publication(session: Connection, settings: PostgresSettings) -> None:
     if not found[0][0]:
         hint = f"ALTER PUBLICATION {name} SET (publish = 'insert, update, delete, truncate');"
         raise stopped(settings, f"publication {name} leaves out some kinds of changes", "publication", hint)
-    if unpublished := _unpublished(session, settings):
+    if unpublished := _find_unpublished(session, settings):
         place = unpublished[0].place
         hint = f"what changes in it meanwhile is lost: ALTER PUBLICATION {name} ADD TABLE {place}; if nothing did, else begin again"
         raise stopped(settings, f"publication {name} does not send {place}", "publication", hint)
@@ -132,7 +132,7 @@ def check_publication(session: Connection, settings: PostgresSettings) -> None:
         raise stopped(settings, message, "publication", hint)
 
 
-def _unpublished(session: Connection, settings: PostgresSettings) -> list[TableSettings]:
+def _find_unpublished(session: Connection, settings: PostgresSettings) -> list[TableSettings]:
     published = set(rows(session, PUBLISHED, (settings.publication,)))
     return [table for table in settings.tables if (table.schema, table.table) not in published]
 
