@@ -1,7 +1,8 @@
 """Aggregate calls of SQL -> :class:`~m3.sql.block.AggregateCall`: one spelling, with SQL's NULL rules in its filter.
 
-``FIRST(x ORDER BY y DESC)``, ``ARG_MAX(x, y)`` and their like pick a row by an order, percentiles, modes, lists and bits read all
-values of the group in theirs (see :mod:`m3.collected`). What a call computes is :mod:`m3.sql.aggregates`'s affair.
+``FIRST(x ORDER BY y DESC)``, ``ARG_MAX(x, y)`` and their like pick a row by an order; of rows that the order does not tell apart
+they take the least value that is not NULL, whatever came first. Percentiles, modes, lists and bits read all values of the group
+(see :mod:`m3.collected`). How a call is computed is in :mod:`m3.sql.aggregates`.
 """
 
 from __future__ import annotations
