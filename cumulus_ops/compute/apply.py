@@ -241,14 +241,10 @@ def _negatives(plan: ProgramPlan, root: Path, runs: Sequence[Run], first: int, l
         if run.min_version <= last and run.max_version >= first:
             path = paths[run.map, run.access_path]
             delta = open_run(root / run.path, run.offset, run.bytes).table(plan.key_names(run.map))
-            negative = sum_deltas([_negated(_between(delta, first, last))])
+            within = pc.and_(pc.greater_equal(delta[VERSION], first), pc.less_equal(delta[VERSION], last))
+            negative = sum_deltas([_negated(delta.filter(within))])
             if len(negative):
                 yield build_run(negative, path)
-
-
-def _between(delta: pa.Table, first: int, last: int) -> pa.Table:
-    within = pc.and_(pc.greater_equal(delta[VERSION], first), pc.less_equal(delta[VERSION], last))
-    return delta.filter(within)
 
 
 def _negated(delta: pa.Table) -> pa.Table:

@@ -15,25 +15,47 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from cumulus_ops.compute.grouping import Groups, group_rows, sum_groups
 from cumulus_ops.compute.vector import Frame, evaluate, select
 from cumulus_ops.layout.groups import Group, reordered
 from cumulus_ops.layout.statements import Product, ReadPlan, StatementPlan
-from cumulus_ops.maps.columns import canonical, take_rows, to_numpy
-from cumulus_ops.maps.deltas import VERSION, distinct_rows, multiply, sum_deltas, value_column, with_values
+from cumulus_ops.maps.columns import canonical, join_limbs, limbs, narrowed, take_rows, to_numpy
+from cumulus_ops.maps.deltas import (
+    SAFE,
+    VERSION,
+    column_codes,
+    distinct_rows,
+    multiply,
+    sum_deltas,
+    value_column,
+    with_values,
+)
 from cumulus_ops.maps.lookup import TooManyRows, probe, read_slices, sum_points
 from cumulus_ops.maps.runs import RunData
 from m3.scalars import Scalar, Var, variables
 
-__all__ = ["Events", "Sources", "run_statement"]
+__all__ = ["Events", "Groups", "Sources", "group_rows", "run_statement", "sum_groups"]
 
 
 #: For the i-th read of a statement: the runs to look in.
 Sources = Callable[[int], Sequence[RunData]]
 
-#: As many rows of joins are remembered for the events of one relation.
+#: As many rows of joins are remembered for the events of one relation: at some 100 bytes each (loop variables, values, carried columns), a
+#: twentieth of the default memory.
 REMEMBERED_ROWS = 2_000_000
+#: The largest power of ten that an int64 holds has so many zeros.
 INT64_DIGITS = 18
+#: Fewer rows are joined one by one sooner than they are grouped.
+FEWEST = 2048
+#: Versions of their own, as single events have, leave nothing to group: with fewer events to a version than this, on average, grouping is left.
+SHARED = 4
+
+
+@dataclass(frozen=True)
+class Groups:
+    """``number[row]`` is the group of a row, ``first[group]`` one row of it."""
+
+    number: np.ndarray
+    first: np.ndarray
 
 
 @dataclass
@@ -118,6 +140,7 @@ class _Memory:
         return None if found is None else found[0]
 
     def keep(self, key: object, joined: _Joined, runs: tuple[RunData, ...]) -> _Joined:
+        # All at once, not the oldest: a statement's chain extends its own beginning, and those who share one come one after the other.
         if self._rows + joined.rows > REMEMBERED_ROWS:
             self._joins.clear()
             self._rows = 0
@@ -144,28 +167,36 @@ def run_statement(
     chosen = events.where(plan.conditions)
     if chosen.frame.rows == 0:
         return None
-    chain = _chain(plan, sources, first)
-    if chain is None or (chain.steps and not _adds(plan, chosen)):
+    chain = _plan_chain(plan, sources, first)
+    if chain is None:
+        return None
+    # Where all products are 0 or NULL for all events, nothing is added: that is known before any look-up.
+    if chain.steps and all(
+        p.factors and not _clear_uncounted(_multiply_factors(chosen, p.factors)).any() for p in plan.products
+    ):
         return None
     return _run_events(plan, group, chosen, chain)
 
 
-def _adds(plan: StatementPlan, events: Events) -> bool:
-    """Whether some event has a product other than 0 before anything is looked up."""
-    return any(not p.factors or bool(_zeroed(_product(events, p.factors)).any()) for p in plan.products)
-
-
 def _run_events(plan: StatementPlan, group: Group, chosen: Events, chain: _Chain) -> pa.Table | None:
-    groups = _groups(plan, chosen)
+    # Grouped by versions too, since events read the state before their own version. All that the statement carries into its joins has
+    # to agree, and nothing else: products are summed within a group before anything is looked up. None: each is its own group.
+    carried = tuple(scalar for _, scalar in plan.carried)
+    if carried not in chosen.groups:
+        columns = [evaluate(scalar, chosen.frame) for scalar in carried]
+        chosen.groups[carried] = group_rows(columns, chosen.versions)
+    groups = chosen.groups[carried]
     try:
         joined = _join_all(plan, chosen, groups, chain)
     except TooManyRows:
+        # How many rows a join has is known when its keys are found, before any of them is read; half of the events have about half of
+        # them. The memory is a new one: it knows events by their identities, and that of a half that is done may be another's later.
         half = chosen.frame.rows // 2
         halves = (np.arange(half), np.arange(half, chosen.frame.rows))
         found = [_run_events(plan, group, replace(chosen.at(rows), memory=_Memory()), chain) for rows in halves]
         tables = [table for table in found if table is not None]
         return sum_deltas(tables) if tables else None
-    return _deltas(plan, group, chosen, groups, joined, chain) if joined.rows else None
+    return _finish_deltas(plan, group, chosen, groups, joined, chain) if joined.rows else None
 
 
 @dataclass(frozen=True)
@@ -176,36 +207,30 @@ class _Chain:
     taken: tuple[tuple[str, ...], ...]
 
 
-def _chain(plan: StatementPlan, sources: Sources, first: int | None) -> _Chain | None:
+def _plan_chain(plan: StatementPlan, sources: Sources, first: int | None) -> _Chain | None:
     """None where a read has nothing to find."""
     order = list(range(len(plan.reads)))
     reads, taken = plan.reads, tuple(product.reads for product in plan.products)
     if first is not None and plan.reorderable:
         order.remove(first)
         order.insert(0, first)
+        # A correction starts from the few keys that have changed, whatever place they have in the statement: with the reads in their own
+        # order it would first find everything that the events match, most of which has not changed.
         reads, taken = reordered(plan, order)
     steps = []
     for i, read in zip(order, reads, strict=True):
         runs = tuple(sources(i))
-        if not runs:
+        if not runs:  # a factor that is 0 everywhere: so is the product
             return None
         steps.append((read, runs))
     return _Chain(tuple(steps), taken)
 
 
-def _groups(plan: StatementPlan, events: Events) -> Groups | None:
-    """The events grouped by their versions and by all that the statement carries into its joins; None if each is its own
-    group, or there are too few to gain anything."""
-    carried = tuple(scalar for _, scalar in plan.carried)
-    if carried not in events.groups:
-        columns = [evaluate(scalar, events.frame) for scalar in carried]
-        events.groups[carried] = group_rows(columns, events.versions)
-    return events.groups[carried]
-
-
 def _join_all(plan: StatementPlan, events: Events, groups: Groups | None, chain: _Chain) -> _Joined:
     rows = events.frame.rows if groups is None else len(groups.first)
     joined = _Joined(None if groups is None else groups.first, rows, {}, {})
+    # What has been found depends on the events, the order of reads, and the runs, by their identities: a batch's own deltas are other runs
+    # in each round of a cycle. Each beginning of a chain is remembered by itself, so statements share as far as they agree.
     key: tuple[object, ...] = (id(events), id(groups), plan.offset)
     seen: tuple[RunData, ...] = ()
     for read, runs in chain.steps:
@@ -220,18 +245,21 @@ def _join_all(plan: StatementPlan, events: Events, groups: Groups | None, chain:
 
 
 def _join(plan: StatementPlan, read: ReadPlan, events: Events, joined: _Joined, runs: tuple[RunData, ...]) -> _Joined:
-    frame = _frame(plan, events, joined, read.bound)
+    frame = _build_frame(plan, events, joined, read.bound)
     versions = events.versions if joined.origin is None else events.versions[joined.origin]
     request = probe([evaluate(b, frame) for b in read.bound], versions + (plan.offset + read.after))
     names = list(dict.fromkeys(taken[-1] for taken in read.taken))
     kept: np.ndarray | None = None
     loops: dict[str, pa.Array] = {}
     if not read.free:
+        # All key columns are known: one entry for each row, whose deltas are summed in the look-up. A row stays if any value is not 0:
+        # one of them may be the count of a view whose sum is 0.
         totals = sum_points(runs, names, request)
         hit = np.flatnonzero(np.logical_or.reduce([total != 0 for total in totals.values()]))
         found: Mapping[str, np.ndarray] = {name: total[hit] for name, total in totals.items()}
     else:
-        limit = events.limit_rows if events.frame.rows > 1 else None
+        # The deltas of an entry come unsummed, each as a row: products are linear in them, and what is summed in the end is the result.
+        limit = events.limit_rows if events.frame.rows > 1 else None  # one event cannot be halved
         slices = read_slices(runs, names, [i for i, _ in read.free], request, limit)
         hit, found = slices.request, slices.values
         loops, kept = _bind(read, joined.loops, slices.free, hit)
@@ -263,8 +291,9 @@ def _bind(
     return fresh, None if kept is None else np.flatnonzero(kept.to_numpy(zero_copy_only=False))
 
 
-def _frame(plan: StatementPlan, events: Events, joined: _Joined, needed: Sequence[Scalar]) -> Frame:
+def _build_frame(plan: StatementPlan, events: Events, joined: _Joined, needed: Sequence[Scalar]) -> Frame:
     """The columns that some expressions need: loop variables, and what the events carry."""
+    # Carried columns come late, when an expression needs them, and for the rows that are left by then; most are never needed.
     names = dict.fromkeys(v for scalar in needed for v in variables(scalar))
     carried = dict(plan.carried)
     for name in names:
@@ -274,41 +303,41 @@ def _frame(plan: StatementPlan, events: Events, joined: _Joined, needed: Sequenc
     return Frame({n: joined.loops[n] if n in joined.loops else joined.columns[n] for n in names}, joined.rows)
 
 
-def _deltas(
+def _finish_deltas(
     plan: StatementPlan, group: Group, events: Events, groups: Groups | None, joined: _Joined, chain: _Chain
 ) -> pa.Table | None:
     columns = [
-        _early(plan, product, events, groups, joined, taken)
+        _multiply_early(plan, product, events, groups, joined, taken)
         for product, taken in zip(plan.products, chain.taken, strict=True)
     ]
     late_factors = dict.fromkeys(f for product in plan.products for f in product.late_factors)
-    frame = _frame(plan, events, joined, (*plan.late_conditions, *late_factors, *plan.keys))
+    frame = _build_frame(plan, events, joined, (*plan.late_conditions, *late_factors, *plan.keys))
     rows = select(plan.late_conditions, frame)
     if rows is not None:
         columns, joined, frame = [units[rows] for units in columns], joined.take(rows), frame.take(rows)
     for factor in late_factors:
         users = [i for i, product in enumerate(plan.products) if factor in product.late_factors]
         _multiply_late(plan, factor, frame, columns, users)
-    return _table(plan, group, events, groups, joined, frame, columns)
+    return _build_table(plan, group, events, groups, joined, frame, columns)
 
 
 def _multiply_late(
     plan: StatementPlan, factor: Scalar, frame: Frame, columns: list[np.ndarray], users: Sequence[int]
 ) -> None:
-    """Multiply some products by a factor, which is looked at only where one of them is not 0."""
+    """Multiply some products by a factor, which is looked at only where one of them is not 0: SQL's meaning does not evaluate it for rows
+    that do not count, and it may fail for them (a division by 0)."""
     rows = np.flatnonzero(np.logical_or.reduce([columns[i] != 0 for i in users]))
     whole = len(rows) == frame.rows
     value = evaluate(factor, frame if whole else frame.take(rows))
     for i in users:
-        times = plan.products[i].late_factors.count(factor)
-        for _ in range(times):
-            units = _zeroed(_times(columns[i] if whole else columns[i][rows], value))
+        for _ in range(plan.products[i].late_factors.count(factor)):  # x * x has it twice
+            units = _clear_uncounted(_multiply_units(columns[i] if whole else columns[i][rows], value))
             columns[i] = units if whole else np.zeros(frame.rows, units.dtype)
             if not whole:
                 columns[i][rows] = units
 
 
-def _table(
+def _build_table(
     plan: StatementPlan,
     group: Group,
     events: Events,
@@ -334,17 +363,15 @@ def _table(
     names = [*(k.name for k in group.keys), VERSION]
     table = pa.table(dict(zip(names, [*keys, pa.array(versions)], strict=True)))
     table = with_values(table, {value_column(name): values[name] for name in group.members})
-    return distinct_rows(table) if _is_distinct(plan, groups, keys) else table
-
-
-def _is_distinct(plan: StatementPlan, groups: Groups | None, keys: Sequence[pa.Array]) -> bool:
-    """Whether no two rows of the result can have one key: it has one row per group, and its keys tell them apart."""
+    # Whoever sums the deltas need not group them if no two rows can have one key: there is one row for each group of events, and all that
+    # tells groups apart is among the keys. Not so of doubles: 0.0 and -0.0 are two groups, and one key.
     told = {key.name for key in plan.keys if isinstance(key, Var)}
     exact = not any(pa.types.is_floating(k.type) for k in keys)
-    return groups is not None and not plan.reads and exact and {name for name, _ in plan.carried} <= told
+    is_distinct = groups is not None and not plan.reads and exact and {name for name, _ in plan.carried} <= told
+    return distinct_rows(table) if is_distinct else table
 
 
-def _early(
+def _multiply_early(
     plan: StatementPlan,
     product: Product,
     events: Events,
@@ -354,32 +381,29 @@ def _early(
 ) -> np.ndarray:
     """For each row the product of weights, early factors and what was read."""
     if groups is None:
-        units, place = _zeroed(_product(events, product.factors)), joined.origin
+        units, place = _clear_uncounted(_multiply_factors(events, product.factors)), joined.origin
     else:
-        units = _summed(events, groups, product)
+        key = (id(groups), product.factors)
+        if key not in events.sums:
+            single = _multiply_factors(events, product.factors)
+            events.sums[key] = sum_groups(groups, single.units, single.counts)
+        units = events.sums[key]
         place = groups.number[joined.origin] if joined.origin is not None else groups.number
     units = units if place is None else units[place]
-    if product.shift:
+    if product.shift:  # decimal places that the factors lack
         units = multiply(units, np.array([10**product.shift], np.int64 if product.shift <= INT64_DIGITS else object))
     return multiply(units, joined.found[taken]) if taken else units
 
 
-def _summed(events: Events, groups: Groups, product: Product) -> np.ndarray:
-    """The products of the events of each group, added up."""
-    key = (id(groups), product.factors)
-    if key not in events.sums:
-        units = _product(events, product.factors)
-        events.sums[key] = sum_groups(groups, units.units, units.counts)
-    return events.sums[key]
-
-
-def _product(events: Events, factors: tuple[Scalar, ...]) -> _Units:
+def _multiply_factors(events: Events, factors: tuple[Scalar, ...]) -> _Units:
     """The events' weights times their early factors."""
     if factors not in events.products:
         product = _Units(events.weights, None)
         for factor in factors:
-            step = _times(product.units, evaluate(factor, events.frame))
+            step = _multiply_units(product.units, evaluate(factor, events.frame))
             counts = step.counts
+            # Events that have a NULL factor keep some number, and are left out in the end: a zero in their place would be told from
+            # no value by nobody, but would have to be written at each factor.
             if counts is not None and product.counts is not None:
                 counts = np.intersect1d(counts, product.counts, assume_unique=True)
             product = _Units(step.units, product.counts if counts is None else counts)
@@ -387,16 +411,106 @@ def _product(events: Events, factors: tuple[Scalar, ...]) -> _Units:
     return events.products[factors]
 
 
-def _times(units: np.ndarray, factor: pa.Array) -> _Units:
+def _multiply_units(units: np.ndarray, factor: pa.Array) -> _Units:
     """Units times a factor; a NULL factor contributes nothing, like a row that SUM skips."""
     counts = np.flatnonzero(factor.is_valid().to_numpy(zero_copy_only=False)) if factor.null_count else None
     return _Units(multiply(units, to_numpy(factor)), counts)
 
 
-def _zeroed(product: _Units) -> np.ndarray:
+def _clear_uncounted(product: _Units) -> np.ndarray:
     """The units, 0 where they do not count."""
     if product.counts is None:
         return product.units
     units = np.zeros_like(product.units)
     units[product.counts] = product.units[product.counts]
     return units
+
+
+# Grouping: events that agree in everything a statement looks at are joined once.
+
+
+def group_rows(columns: Sequence[pa.Array], versions: np.ndarray) -> Groups | None:
+    """Rows with equal columns (NULL equals NULL) and equal versions, as groups.
+
+    Args:
+        columns: Arrow arrays of one length.
+        versions: int64, of the same length.
+
+    Returns:
+        None where there are too few rows to gain anything.
+    """
+    rows = len(versions)
+    if rows < FEWEST:
+        return None
+    codes, count = np.zeros(rows, np.int64), 1
+    if versions[0] != versions[-1] or versions.min() != versions.max():
+        codes, count = _number_rows(codes, count, [pa.array(versions)])
+        if count * SHARED > rows:
+            return None
+    # The keys of new rows often ascend: such a column is numbered without sorting, and is often different in each row, which ends it.
+    ordered = sorted(columns, key=_ascends, reverse=True)
+    if count == 1 and ordered and _ascends(ordered[0]):
+        values = ordered.pop(0).to_numpy()
+        codes = np.cumsum(np.concatenate([[0], values[1:] != values[:-1]]))
+        count = int(codes[-1]) + 1
+    if count < rows and ordered:
+        codes, count = _number_rows(codes, count, ordered)
+    first = np.full(count, -1)
+    first[codes[::-1]] = np.arange(rows - 1, -1, -1)  # backwards, so that the first row of each group is written last
+    return Groups(codes, first)
+
+
+def _number_rows(codes: np.ndarray, count: int, columns: Sequence[pa.Array]) -> tuple[np.ndarray, int]:
+    """The numbering of the rows (code, value, value, ...), without gaps: they are made one number, and that is numbered."""
+    packed, bits = codes.astype(np.uint64), (count - 1).bit_length()
+    for column in columns:
+        own, width = column_codes(column)
+        if bits + width > 64:
+            packed, bits = _number_densely(packed)
+        if bits + width > 64:
+            own, width = _number_densely(own)
+        packed = packed << np.uint64(width) | own if bits and width else packed if bits else own
+        bits += width
+    numbered, _ = _number_densely(packed)
+    return numbered.astype(np.int64), int(numbered.max()) + 1
+
+
+def _number_densely(codes: np.ndarray) -> tuple[np.ndarray, int]:
+    """Equal numbers for equal codes, without gaps, and how many bits they have."""
+    encoded = pa.array(codes).dictionary_encode()
+    numbers = encoded.indices.to_numpy(zero_copy_only=False).astype(np.uint64)
+    return numbers, (len(encoded.dictionary) - 1).bit_length()
+
+
+def _ascends(column: pa.Array) -> bool:
+    """Whether a column is of whole numbers that never decrease, as keys often come."""
+    if not pa.types.is_integer(column.type) or column.null_count:
+        return False
+    values = column.to_numpy()
+    return bool((values[1:] >= values[:-1]).all())
+
+
+def sum_groups(groups: Groups, units: np.ndarray, rows: np.ndarray | None) -> np.ndarray:
+    """The exact sum of ``units`` in each group: int64 if they fit.
+
+    Args:
+        groups: the groups.
+        units: one per row.
+        rows: only these rows count, None for all.
+    """
+    number = groups.number if rows is None else groups.number[rows]
+    units = units if rows is None else units[rows]
+    count = len(groups.first)
+    if units.dtype == object:
+        return narrowed(_add_up(count, number, units))
+    if len(units) and max(int(units.max()), -int(units.min())) * len(units) < SAFE:
+        return _add_up(count, number, units)
+    return join_limbs([_add_up(count, number, limb) for limb in limbs(pa.array(units))])
+
+
+def _add_up(count: int, number: np.ndarray, units: np.ndarray) -> np.ndarray:
+    if len(units) == count and count and (number == np.arange(count)).all():  # each row is its own group
+        return units
+    total = np.zeros(count, units.dtype)
+    np.add.at(total, number, units)
+    return total

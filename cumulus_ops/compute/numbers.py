@@ -55,14 +55,10 @@ def rescale(units: pa.Array, source: int, target: int) -> pa.Array:
     if target < source:
         return divide_units(units, pa.repeat(pa.scalar(1, pa.int64()), len(units)), target - source)
     if target - source > INT64_DIGITS:
-        return _require_zeros(units)
+        if pc.any(pc.not_equal(units, 0)).as_py():
+            raise pa.ArrowInvalid("overflow")
+        return units
     return pc.multiply_checked(units, pa.scalar(10 ** (target - source), pa.int64()))
-
-
-def _require_zeros(units: pa.Array) -> pa.Array:
-    if pc.any(pc.not_equal(units, 0)).as_py():
-        raise pa.ArrowInvalid("overflow")
-    return units
 
 
 def divide_units(dividend: pa.Array, divisor: pa.Array, shift: int) -> pa.Array:

@@ -409,18 +409,16 @@ def _read(root: Path, file: LogFile, types: Mapping[str, Type], stamp: int | Non
     """A file's rows in physical form: how a log file stores a column is its own affair, and differs between files."""
     names = [*types, SIGN, *([STAMP] if stamp is None else [])]
     with OpenLog(root, file) as log:
-        table = _read_slice(log, names, file.rows * part[0] // part[1], file.rows * (part[0] + 1) // part[1])
+        # Only the row groups that have some of the slice's rows are read.
+        begin = file.rows * part[0] // part[1]
+        end = file.rows * (part[0] + 1) // part[1]
+        starts = np.cumsum([0, *log.groups])
+        groups = [i for i in range(len(log.groups)) if starts[i] < end and starts[i + 1] > begin]
+        table = log.read(names, groups)
+        table = table.slice(begin - starts[groups[0]], end - begin) if groups else table
     stamps = whole_column(table[STAMP]) if stamp is None else pa.array(np.full(len(table), stamp))
     arrays = [to_physical(table[name], type_) for name, type_ in types.items()]
     return pa.table([*arrays, whole_column(table[SIGN]), stamps], names=[*types, SIGN, STAMP])
-
-
-def _read_slice(log: OpenLog, names: Sequence[str], begin: int, end: int) -> pa.Table:
-    """The rows from ``begin`` to ``end`` (exclusive), from the row groups that have them."""
-    starts = np.cumsum([0, *log.groups])
-    groups = [i for i in range(len(log.groups)) if starts[i] < end and starts[i + 1] > begin]
-    table = log.read(names, groups)
-    return table.slice(begin - starts[groups[0]], end - begin) if groups else table
 
 
 def events_of(plan: ProgramPlan, relation: str, table: pa.Table, sign: int) -> Events:

@@ -105,7 +105,21 @@ def derive(plan: ProgramPlan, derived: DerivedPlan, states: States) -> list[pa.T
     groups = _changed(plan, derived, states)
     if groups is None:
         return []
-    points = _points(plan, derived, states, groups)
+    # A group's rows are computed anew at its start, and at each of its versions from there on, whether it is this step's or later.
+    earliest = int(groups.since.min())
+    found = [
+        read_since(_runs(states, given.path, since=earliest), (), (), groups.request(given))
+        for given in _distinct(derived)
+    ]
+    group = np.concatenate([np.arange(len(groups.since)), *(f.request for f in found)])
+    stages = [plan.versions.stage(f.versions, derived.stage) for f in found]
+    before = np.concatenate([groups.since, *stages])
+    order = np.lexsort((before, group))
+    group, before = group[order], before[order]
+    fresh = np.flatnonzero(np.r_[True, (group[1:] != group[:-1]) | (before[1:] != before[:-1])])
+    group, before = group[fresh], before[fresh]
+    chosen = pa.array(group)
+    points = _Points(group, before, tuple(k.take(chosen) for k in groups.keys))
     rows = _derivation_rows if isinstance(derived.derived, Derivation) else _windowing_rows
     wanted = _telescoped(plan, derived, points, rows(plan, derived, states, points))
     return [*wanted, _stored(plan, derived, states, groups)]
@@ -140,24 +154,6 @@ def _changed(plan: ProgramPlan, derived: DerivedPlan, states: States) -> _Groups
         since = to_numpy(table[f"{VERSION}_min"].combine_chunks())
     keys = tuple(table[name].combine_chunks() for name in names)
     return _Groups(keys, plan.versions.whole(since))
-
-
-def _points(plan: ProgramPlan, derived: DerivedPlan, states: States, groups: _Groups) -> _Points:
-    """Every group's start, and all its versions from there on."""
-    earliest = int(groups.since.min())
-    found = [
-        read_since(_runs(states, given.path, since=earliest), (), (), groups.request(given))
-        for given in _distinct(derived)
-    ]
-    group = np.concatenate([np.arange(len(groups.since)), *(f.request for f in found)])
-    stages = [plan.versions.stage(f.versions, derived.stage) for f in found]
-    before = np.concatenate([groups.since, *stages])
-    order = np.lexsort((before, group))
-    group, before = group[order], before[order]
-    fresh = np.flatnonzero(np.r_[True, (group[1:] != group[:-1]) | (before[1:] != before[:-1])])
-    group, before = group[fresh], before[fresh]
-    chosen = pa.array(group)
-    return _Points(group, before, tuple(k.take(chosen) for k in groups.keys))
 
 
 def _runs(states: States, path: AccessPath, before: int = EVER, since: int = -EVER) -> list[RunData]:

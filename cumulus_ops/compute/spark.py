@@ -10,7 +10,7 @@ import os
 import re
 import sys
 from collections import deque
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from threading import Lock, Thread
 from typing import IO, TYPE_CHECKING, Any
@@ -144,10 +144,25 @@ def spark_session(settings: ExecutorSettings) -> SparkSession:
         "spark.sql.execution.arrow.maxRecordsPerBatch": "0",
         "spark.python.daemon.module": WORKER_DAEMON,
     }
-    session = SparkSession.builder.config(conf=_started(options)).getOrCreate()
+    # If this process has no JVM yet it gets one now, whose words are logged.
+    from pyspark import SparkConf, SparkContext
+
+    conf = SparkConf().setAll(list(options.items()))
+    if SparkContext._gateway is None and SparkContext._active_spark_context is None:
+        SparkContext(conf=conf, gateway=launch_logged(conf))
+    session = SparkSession.builder.config(conf=conf).getOrCreate()
     session.sparkContext.setLogLevel("ERROR")
     session.conf.set("spark.sql.shuffle.partitions", str(session.sparkContext.defaultParallelism))  # a task per core
-    return _warmed_up(session)
+    # Jobs like the ones to come: after them the workers run, and the code for exchanges is generated. What is wrong, real jobs will find.
+    with suppress(Exception):
+        tasks = _parallelism(session)
+        frame = session.range(0, tasks, 1, tasks).selectExpr("cast(id as int) as destination", *EMPTY_MESSAGE)
+        frame = (
+            frame.mapInArrow(_passed_on, MESSAGE).repartitionById(tasks, "destination").mapInArrow(_passed_on, MESSAGE)
+        )
+        for _ in range(WARM_UPS):
+            frame.collect()
+    return session
 
 
 def _remote(url: str) -> SparkSession:
@@ -171,35 +186,11 @@ def _remote(url: str) -> SparkSession:
         raise SetupProblem(message, kind="spark-unreachable", place=shown_url(url), hint=hint) from None
 
 
-def _started(options: Mapping[str, str]) -> SparkConf:
-    """The options as Spark has them. If this process has no JVM yet it has one now, whose words are logged."""
-    from pyspark import SparkConf, SparkContext
-
-    conf = SparkConf().setAll(list(options.items()))
-    if SparkContext._gateway is None and SparkContext._active_spark_context is None:
-        SparkContext(conf=conf, gateway=launch_logged(conf))
-    return conf
-
-
 def _is_running() -> bool:
     """Whether this process has a classic Spark, which :func:`spark_session` then shares."""
     from pyspark import SparkContext
 
     return SparkContext._active_spark_context is not None
-
-
-def _warmed_up(session: SparkSession) -> SparkSession:
-    """The session after jobs like the ones to come: its workers run, and the code for their exchanges is generated. What is
-    wrong with it, real jobs will find."""
-    with suppress(Exception):
-        tasks = _parallelism(session)
-        frame = session.range(0, tasks, 1, tasks).selectExpr("cast(id as int) as destination", *EMPTY_MESSAGE)
-        frame = (
-            frame.mapInArrow(_passed_on, MESSAGE).repartitionById(tasks, "destination").mapInArrow(_passed_on, MESSAGE)
-        )
-        for _ in range(WARM_UPS):
-            frame.collect()
-    return session
 
 
 def _parallelism(session: SparkSession) -> int:
@@ -256,7 +247,10 @@ class SparkExecutor:
         tasks = self._tasks(task)
         if tasks > 1 and isinstance(task, MinibatchTask):
             task = task.apply  # the refresh, one task, follows on its own
-        frame = self._single(task) if tasks == 1 else self._staged(task, tasks)  # type: ignore[arg-type]
+        if tasks == 1:
+            frame = self.session.range(0, 1, 1, 1).mapInArrow(_whole_step(task), RESULT)
+        else:
+            frame = self._staged(task, tasks)  # type: ignore[arg-type]
         results = [StepResult.from_json(row[0]) for row in frame.collect()]
         if len(results) == 1:
             return results[0]
@@ -278,9 +272,6 @@ class SparkExecutor:
         tasks = max(1, min(wanted, _parallelism(self.session)))
         alone = tasks > 1 and plan_stages(apply, tasks, fixed_labels(apply.plan, self._layout)).layout.alone
         return 1 if alone else tasks
-
-    def _single(self, task: Task) -> DataFrame:
-        return self.session.range(0, 1, 1, 1).mapInArrow(_whole_step(task), RESULT)
 
     def _staged(self, task: ApplyTask, tasks: int) -> DataFrame:
         frame = self.session.range(0, tasks, 1, tasks).selectExpr("cast(id as int) as destination", *EMPTY_MESSAGE)

@@ -15,7 +15,6 @@ from functools import lru_cache
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from cumulus_ops.compute.apply import ApplyTask, apply_statement, settle_cycle
 from cumulus_ops.compute.kernel import Events
@@ -81,7 +80,17 @@ def result_batch(result: StepResult) -> pa.RecordBatch:
 
 def _step(task: ApplyTask, tasks: int, stage: Stage, last: bool) -> Step:
     def step(batches: Batches) -> Batches:
-        inbox = _receive(batches)
+        # Each task sends itself a sign of life, by which it learns its number, whatever else it is sent.
+        inbox = _Inbox()
+        for batch in batches:
+            columns = (batch.column(i) for i in range(4))
+            for destination, kind, name, payload in zip(*columns, strict=True):
+                inbox.here = destination.as_py()
+                if kind.as_py() == DONE:
+                    inbox.done.append(payload.as_py().decode())
+                elif kind.as_py() != ALIVE:
+                    table = pa.ipc.open_stream(payload.as_buffer()).read_all()
+                    inbox.tables.setdefault((kind.as_py(), name.as_py()), []).append(table)
         if inbox.here is None:
             return
         worker = _Worker(task, (inbox.here, tasks), stage, inbox)
@@ -184,17 +193,15 @@ class _Worker:
         if partitioned:
             return self.received.get(relation)
         if relation not in self._slices:
+            # The columns of the task's slice that this stage looks at, or sends.
+            refs = (ref for group in self.stage.steps for ref in group if ref not in self.stage.partitioned)
+            statements = (self.plan.statements[name][i] for name, i in refs)
+            read = {c for s in statements if s.relation == relation for c in used_columns(self.plan, s)}
+            sent = [s.columns for s in self.stage.sent if (s.kind, s.name) == (EVENTS, relation)]
             self._slices[relation] = read_events(
-                self.plan, self.task.root, (self.task.batch,), relation, self.part, self._columns(relation)
+                self.plan, self.task.root, (self.task.batch,), relation, self.part, read.union(*sent)
             )
         return self._slices[relation]
-
-    def _columns(self, relation: str) -> set[str]:
-        """The columns of the task's slice that this stage looks at, or sends."""
-        refs = (ref for group in self.stage.steps for ref in group if ref not in self.stage.partitioned)
-        statements = (self.plan.statements[name][i] for name, i in refs)
-        read = {c for s in statements if s.relation == relation for c in used_columns(self.plan, s)}
-        return read.union(*(s.columns for s in self.stage.sent if (s.kind, s.name) == (EVENTS, relation)))
 
     def outbox(self) -> Batches:
         """The messages to the next stage's tasks: what they need of this task's events and deltas."""
@@ -225,17 +232,14 @@ class _Worker:
         wanted = np.zeros(len(table), dtype=bool)
         for name, index in shipment.readers:
             statement = self.plan.statements[name][index]
-            mine = np.ones(len(table), bool) if not statement.sign else _equals(table[SIGN], statement.sign)
+            signs = table[SIGN].to_numpy()
+            mine = signs == statement.sign if statement.sign else np.ones(len(table), bool)
             frame = events_of(self.plan, shipment.name, table, statement.sign).frame
             rows = select(statement.conditions, frame) if frame.rows else None
             chosen = np.flatnonzero(mine)
             wanted[chosen if rows is None else chosen[rows]] = True
         columns = table.select([*shipment.columns, *table.column_names[-2:]])
         return columns if wanted.all() else columns.filter(pa.array(wanted))
-
-
-def _equals(column: pa.ChunkedArray, value: int) -> np.ndarray:
-    return pc.equal(column, value).to_numpy().astype(bool)
 
 
 def _split(table: pa.Table, by: Label, tasks: int) -> Iterator[tuple[int, pa.Table]]:
@@ -266,18 +270,3 @@ def _messages(destination: int, kind: str, name: str, table: pa.Table) -> Batche
 def _message(destination: int, kind: str, name: str = "", payload: bytes = b"") -> pa.RecordBatch:
     columns = {"destination": [destination], "kind": [kind], "name": [name], "payload": [payload]}
     return pa.RecordBatch.from_pydict(columns, MESSAGE_ARROW)
-
-
-def _receive(batches: Iterable[pa.RecordBatch]) -> _Inbox:
-    """What this task was sent. Each task sends itself a sign of life, by which it learns its number."""
-    inbox = _Inbox()
-    for batch in batches:
-        columns = (batch.column(i) for i in range(4))
-        for destination, kind, name, payload in zip(*columns, strict=True):
-            inbox.here = destination.as_py()
-            if kind.as_py() == DONE:
-                inbox.done.append(payload.as_py().decode())
-            elif kind.as_py() != ALIVE:
-                table = pa.ipc.open_stream(payload.as_buffer()).read_all()
-                inbox.tables.setdefault((kind.as_py(), name.as_py()), []).append(table)
-    return inbox

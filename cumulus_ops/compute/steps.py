@@ -168,7 +168,9 @@ class StepResult:
 def run_step(task: Task) -> StepResult:
     """Run a whole task in this process."""
     if isinstance(task, MergeTask):
-        return _merge(task)
+        reach("merge.before-files")
+        merged = ((path, _merge_tier(task, path, runs)) for path, runs in task.tiers)
+        return StepResult(write_runs(task.root, (build_run(d, path) for path, d in merged if len(d)), task.label), {})
     given = task.apply if isinstance(task, MinibatchTask) else task
     opened_runs.limit(given.memory // 4)
     own = OwnDeltas(task.plan, Pack(given.root, given.label), given.memory // 4)
@@ -207,12 +209,6 @@ def count_by_epoch(deltas: Mapping[str, np.ndarray]) -> dict[int, int]:
         epochs, rows = np.unique(found >> EPOCH_SHIFT, return_counts=True)
         counts.update(dict(zip(epochs.tolist(), rows.tolist(), strict=True)))
     return dict(counts)
-
-
-def _merge(task: MergeTask) -> StepResult:
-    reach("merge.before-files")
-    merged = ((path, _merge_tier(task, path, runs)) for path, runs in task.tiers)
-    return StepResult(write_runs(task.root, (build_run(d, path) for path, d in merged if len(d)), task.label), {})
 
 
 def _merge_tier(task: MergeTask, path: AccessPath, runs: tuple[Run, ...]) -> pa.Table:

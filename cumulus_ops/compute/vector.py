@@ -282,17 +282,13 @@ def select(conditions: tuple[Scalar, ...], frame: Frame) -> np.ndarray | None:
     try:
         masks = [pc.fill_null(evaluate(c, frame), False) for c in conditions]
     except InputProblem:
-        return _select_in_order(conditions, frame)
+        # Each condition only for the rows that satisfy those before it: they may guard it against errors.
+        rows = np.arange(frame.rows)
+        for condition in conditions:
+            passed = pc.fill_null(evaluate(condition, frame.take(rows)), False)
+            rows = rows[passed.to_numpy(zero_copy_only=False)]
+        return rows
     return np.flatnonzero(reduce(pc.and_, masks).to_numpy(zero_copy_only=False))
-
-
-def _select_in_order(conditions: tuple[Scalar, ...], frame: Frame) -> np.ndarray:
-    """Each condition only for the rows that satisfy those before it: they may guard it against errors."""
-    rows = np.arange(frame.rows)
-    for condition in conditions:
-        passed = pc.fill_null(evaluate(condition, frame.take(rows)), False)
-        rows = rows[passed.to_numpy(zero_copy_only=False)]
-    return rows
 
 
 def physical_scalar(const: Const) -> pa.Scalar:
@@ -322,7 +318,12 @@ def _compute(scalar: Scalar, frame: Frame) -> pa.Array:
         case Call(op="case"):
             return _case(scalar, frame, _evaluated)[0]
         case Call(op="and" | "or" | "coalesce"):
-            return _chosen(scalar, frame)
+            # AND, OR and COALESCE: of all operands at once, unless one fails.
+            try:
+                operands = [evaluate(_as(a, scalar.type), frame) for a in scalar.args]
+            except InputProblem:
+                return _in_order(scalar, frame, _evaluated)[0]
+            return reduce(_COMBINE[scalar.op], alike(operands))
     return operate(scalar, [evaluate(a, frame) for a in scalar.args])
 
 
@@ -399,15 +400,6 @@ def _as(value: Scalar, to: Type) -> Scalar:
     return value if same else Call("cast", (value,), to.with_null(value.type.nullable))
 
 
-def _chosen(scalar: Call, frame: Frame) -> pa.Array:
-    """AND, OR and COALESCE: of all operands at once, unless one fails."""
-    try:
-        operands = [evaluate(_as(a, scalar.type), frame) for a in scalar.args]
-    except InputProblem:
-        return _in_order(scalar, frame, _evaluated)[0]
-    return reduce(_COMBINE[scalar.op], alike(operands))
-
-
 def _in_order(scalar: Call, frame: Frame, solve: Solve) -> Tried:
     """AND, OR and COALESCE operand by operand: those that are decided need no later operand, and none of its errors."""
     first, *others = (_as(a, scalar.type) for a in scalar.args)
@@ -477,18 +469,14 @@ def _try_again(scalar: Scalar, frame: Frame) -> Tried:
         case Call(op="and" | "or" | "coalesce"):
             return _in_order(scalar, frame, _tried)
         case Call():
-            return _operated(scalar, frame)
+            # An operation for the rows in which none of its arguments fails, and it does not either.
+            args = [_tried(a, frame) for a in scalar.args]
+            if all(failed is None for _, failed in args):
+                return tried(scalar, [values for values, _ in args])
+            failed = np.logical_or.reduce([f for _, f in args if f is not None])
+            rows = np.flatnonzero(~failed)
+            values, wrong = tried(scalar, [values.take(pa.array(rows)) for values, _ in args])
+            if wrong is not None:
+                failed[rows[wrong]] = True
+            return _scattered(values, rows, frame.rows), failed
     raise AssertionError(scalar)  # literals have a value
-
-
-def _operated(scalar: Call, frame: Frame) -> Tried:
-    """An operation for the rows in which none of its arguments fails, and it does not either."""
-    args = [_tried(a, frame) for a in scalar.args]
-    if all(failed is None for _, failed in args):
-        return tried(scalar, [values for values, _ in args])
-    failed = np.logical_or.reduce([f for _, f in args if f is not None])
-    rows = np.flatnonzero(~failed)
-    values, wrong = tried(scalar, [values.take(pa.array(rows)) for values, _ in args])
-    if wrong is not None:
-        failed[rows[wrong]] = True
-    return _scattered(values, rows, frame.rows), failed
