@@ -22,7 +22,7 @@ from functools import cached_property
 
 from cumulus_ops.layout.groups import Group
 from cumulus_ops.layout.plans import ProgramPlan
-from cumulus_ops.layout.statements import ReadPlan, StatementPlan
+from cumulus_ops.layout.statements import StatementPlan
 from cumulus_ops.maps.columns import physical_type
 from cumulus_ops.maps.encodings import is_number
 from cumulus_ops.maps.runs import AccessPath
@@ -98,7 +98,7 @@ def find_needs(plan: ProgramPlan, relations: Collection[str]) -> tuple[Need, ...
         for consumer, statement in statements.items()
         for index, read in enumerate(statement.reads)
         for producer in producers.get(read.path.map, ())
-        if _sees(plan, statement, read, statements[producer])
+        if plan.versions.reads_own(plan.place(statement), read.after, plan.place(statements[producer]))
     )
 
 
@@ -108,11 +108,6 @@ def find_cycles(needs: Sequence[Need]) -> tuple[frozenset[Ref], ...]:
     That it is reached is sure, since every read finds earlier versions only; after how many rounds depends on the data."""
     graph = graph_of((), ((n.producer, n.consumer) for n in needs))
     return tuple(frozenset(c) for c in components(graph) if len(c) > 1 or c[0] in graph[c[0]])
-
-
-def _sees(plan: ProgramPlan, consumer: StatementPlan, read: ReadPlan, producer: StatementPlan) -> bool:
-    """Whether some event of the consumer can be later than some event of the producer."""
-    return plan.versions.reads_own(plan.place(consumer), read.after, plan.place(producer))
 
 
 def columns_of(plan: ProgramPlan, statement: StatementPlan) -> dict[str, str]:
@@ -202,7 +197,16 @@ class Estimates:
         """How many entries that is."""
         statement = self.plan.statements[ref[0]][ref[1]]
         share = SELECTIVITY if statement.conditions or statement.late_conditions else 1.0
-        rows = self.events.get(statement.relation, 0.0) * share * self._written(statement)
+        # Entries that one event writes: the product of what those reads find on which the target's keys
+        # depend.
+        sizes: Sizes = self._sizes  # type: ignore[attr-defined]
+        needed, total = {v for key in statement.keys for v in variables(key)}, 1.0
+        for read in reversed(statement.reads):
+            if needed & {name for _, name in read.free}:
+                found = sizes.matches(Access(read.path.map, read.places, read.free)).known
+                total *= FAN_OUT if found is None else found
+                needed |= {v for bound in read.bound for v in variables(bound)}
+        rows = self.events.get(statement.relation, 0.0) * share * total
         size = self._size(ref[0]) if self.plan.versions.summed else None
         return rows if size is None else min(rows, size)
 
@@ -211,17 +215,6 @@ class Estimates:
             return 1.0
         sizes: Sizes = self._sizes  # type: ignore[attr-defined]
         return sizes.size(name)
-
-    def _written(self, statement: StatementPlan) -> float:
-        """Entries that one event writes: the product of what those reads find on which the target's keys depend."""
-        sizes: Sizes = self._sizes  # type: ignore[attr-defined]
-        needed, total = {v for key in statement.keys for v in variables(key)}, 1.0
-        for read in reversed(statement.reads):
-            if needed & {name for _, name in read.free}:
-                found = sizes.matches(Access(read.path.map, read.places, read.free)).known
-                total *= FAN_OUT if found is None else found
-                needed |= {v for bound in read.bound for v in variables(bound)}
-        return total
 
 
 #: Columns of a relation, or key columns of a map, by name.

@@ -88,7 +88,11 @@ def project_groups(
             del by_target[narrow.name]
             break
     final = {name: _followed(name, moved) for name in moved}
-    left = [_looked_up_elsewhere(s, final) for group in kept.values() for s in by_target[group.name]]
+    left = [
+        replace(s, reads=tuple(_elsewhere(read, final) for read in s.reads))
+        for group in kept.values()
+        for s in by_target[group.name]
+    ]
     return tuple(kept[group.name] for group in groups if group.name in kept), left
 
 
@@ -166,10 +170,6 @@ def _followed(name: str, moved: Mapping[str, tuple[str, Places]]) -> tuple[str, 
     return wide, places
 
 
-def _looked_up_elsewhere(statement: StatementPlan, moved: Mapping[str, tuple[str, Places]]) -> StatementPlan:
-    return replace(statement, reads=tuple(_elsewhere(read, moved) for read in statement.reads))
-
-
 def _elsewhere(read: ReadPlan, moved: Mapping[str, tuple[str, Places]]) -> ReadPlan:
     if read.path.map not in moved:
         return read
@@ -228,11 +228,7 @@ def find_groups(program: Program, statements: Sequence[StatementPlan]) -> tuple[
     members: dict[int, list[str]] = {}
     for name, block in blocks.items():
         members.setdefault(block, []).append(name)
-    return tuple(_group(program, names) for names in members.values())
-
-
-def _group(program: Program, members: Sequence[str]) -> Group:
-    return Group(members[0], program.map_by_name[members[0]].keys, tuple(members))
+    return tuple(Group(names[0], program.map_by_name[names[0]].keys, tuple(names)) for names in members.values())
 
 
 def _numbered(signs: Mapping[str, object]) -> dict[str, int]:

@@ -68,13 +68,7 @@ def check_layout(plan: ProgramPlan, settings: LayoutSettings) -> None:
     relations = {r.name: [c.name for c in r.columns] for r in plan.program.relations}
     _check_names("map", maps, settings.maps)
     _check_names("relation", relations, settings.events)
-    _check_groups(plan, settings)
-    if settings.maps or settings.events:
-        _check_reads(plan, settings)
-
-
-def _check_groups(plan: ProgramPlan, settings: LayoutSettings) -> None:
-    """Maps that are kept together cannot be apart."""
+    # Maps that are kept together cannot be apart.
     seen: dict[str, tuple[str, Label]] = {}
     for name, choice in settings.maps.items():
         label = _map_label(plan, name, choice)
@@ -86,6 +80,8 @@ def _check_groups(plan: ProgramPlan, settings: LayoutSettings) -> None:
                 place=choice.place,
                 hint="leave one of the two out",
             )
+    if settings.maps or settings.events:
+        _check_reads(plan, settings)
 
 
 def _check_reads(plan: ProgramPlan, settings: LayoutSettings) -> None:

@@ -87,7 +87,12 @@ class _Scheduler:
         self.local = frozenset(ref for ref in self.problem.deltas if self._fits(ref))
         self.graph = graph_of(self.statements, ((n.producer, n.consumer) for n in self.needs))
         self.before = predecessors(self.graph)
-        self.stage_of = self._stages()
+        found: dict[Ref, int] = {}
+        for refs in self._groups(self.statements):
+            before = {p for ref in refs for p in self.before[ref]} - {*refs}
+            waits = [found[p] + (p not in self.local) for p in before]
+            found |= dict.fromkeys(refs, max([*(int(ref in self.partitioned) for ref in refs), *waits]))
+        self.stage_of = found
         self._gather()
         self.last_use = self._last_uses()
 
@@ -111,14 +116,6 @@ class _Scheduler:
         events = self.layout.label("events", self._relation(ref))
         return self.problem.fits(ref, events, self.layout.label("map", ref[0]))
 
-    def _stages(self) -> dict[Ref, int]:
-        found: dict[Ref, int] = {}
-        for refs in self._groups(self.statements):
-            before = {p for ref in refs for p in self.before[ref]} - {*refs}
-            waits = [found[p] + (p not in self.local) for p in before]
-            found |= dict.fromkeys(refs, max([*(int(ref in self.partitioned) for ref in refs), *waits]))
-        return found
-
     def _groups(self, refs: Iterable[Ref]) -> Iterable[tuple[Ref, ...]]:
         """Statements in an order in which none needs a later one, the ones that need each other together."""
         for group in in_order(condensed(self._part(refs)), min) or []:
@@ -128,15 +125,6 @@ class _Scheduler:
         """The graph of some of the statements."""
         mine = dict.fromkeys(refs)
         return {ref: [target for target in self.graph[ref] if target in mine] for ref in mine}
-
-    def _steps(self, refs: Iterable[Ref]) -> tuple[tuple[Ref, ...], ...]:
-        """Statements in groups, one group after the other: cycles, and as many others at once as do not need each other."""
-        steps: list[tuple[Ref, ...]] = []
-        for generation in generations(condensed(self._part(refs))):
-            groups = [tuple(sorted(group)) for group in generation]
-            single = sorted(group[0] for group in groups if group[0] not in self.problem.cycle_of)
-            steps += [*([tuple(single)] if single else []), *sorted(g for g in groups if g[0] in self.problem.cycle_of)]
-        return tuple(steps)
 
     def _gather(self) -> None:
         """Move statements that nobody waits for to where their relation's slice of the log is read anyway."""
@@ -163,9 +151,14 @@ class _Scheduler:
 
     def _stage(self, number: int, last: bool) -> Stage:
         mine = [ref for ref in self.statements if self.stage_of[ref] == number]
-        steps = self._steps(mine)
+        # Cycles, and between them as many statements at once as do not need each other.
+        steps: list[tuple[Ref, ...]] = []
+        for generation in generations(condensed(self._part(mine))):
+            groups = [tuple(sorted(group)) for group in generation]
+            single = sorted(group[0] for group in groups if group[0] not in self.problem.cycle_of)
+            steps += [*([tuple(single)] if single else []), *sorted(g for g in groups if g[0] in self.problem.cycle_of)]
         return Stage(
-            steps,
+            tuple(steps),
             frozenset(group for group in steps if group[0] in self.problem.cycle_of),
             self.partitioned & set(mine),
             () if last else (*self._events_sent(number), *self._deltas_sent(mine)),

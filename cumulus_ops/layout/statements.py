@@ -174,6 +174,8 @@ def _plan(program: Program, trigger: Trigger, index: int, names: _CarriedNames) 
     late_conditions = tuple(carrier.carry(c) for c in late_conditions)
     late_factors = tuple(carrier.carry(f) for f in late_factors)
     keys = tuple(carrier.carry(k) for k in statement.keys)
+    scales = sum(program.map_by_name[r.map].value.scale for r in statement.reads())
+    scales += sum(s.type.scale for s in statement.scalars())
     return StatementPlan(
         trigger.relation,
         trigger.sign,
@@ -185,7 +187,15 @@ def _plan(program: Program, trigger: Trigger, index: int, names: _CarriedNames) 
         keys,
         index if program.semantics == "sequential" else 0,
         _independent(statement, carrier.events),
-        (Product(statement.target, early_factors, late_factors, _shift(program, statement), maps),),
+        (
+            Product(
+                statement.target,
+                early_factors,
+                late_factors,
+                program.map_by_name[statement.target].value.scale - scales,
+                maps,
+            ),
+        ),
     )
 
 
@@ -204,12 +214,6 @@ def _plan_reads(refs: list[MapRef], carrier: _Carrier) -> tuple[ReadPlan, ...]:
         arguments = tuple(carrier.carry(ref.keys[i]) for i in bound)
         plans.append(ReadPlan(AccessPath(ref.map, tuple(bound)), arguments, free, ref.after))
     return tuple(plans)
-
-
-def _shift(program: Program, statement: Statement) -> int:
-    scales = sum(program.map_by_name[r.map].value.scale for r in statement.reads())
-    scales += sum(s.type.scale for s in statement.scalars())
-    return program.map_by_name[statement.target].value.scale - scales
 
 
 def _independent(statement: Statement, events: set[str]) -> bool:

@@ -125,16 +125,13 @@ class Lineage:
         return {c for m in maps_of(view) for r, c in self._origins[m][position] if r == relation}
 
     def _partitioned(self, view: View, position: Position, columns: Mapping[str, str]) -> bool:
-        found = self._positions(columns)
-        if not all(position in found[m] for m in maps_of(view)):
-            return False
-        return all(self._stays_within(check.map, columns, found) for check in view.checks)
-
-    def _positions(self, columns: Mapping[str, str]) -> Mapping[str, frozenset[Position]]:
         key = tuple(sorted(columns.items()))
         if key not in self._partitions:
             self._partitions[key] = _Partitions(self._known, columns).positions()
-        return self._partitions[key]
+        found = self._partitions[key]
+        if not all(position in found[m] for m in maps_of(view)):
+            return False
+        return all(self._stays_within(check.map, columns, found) for check in view.checks)
 
     def _stays_within(self, name: str, columns: Mapping[str, str], found: Mapping[str, frozenset[Position]]) -> bool:
         """Whether what a check counts is computed within partitions, although its key may not name them."""

@@ -218,20 +218,18 @@ def _choice(condition: Trend, branch: tuple[Scalar, Known], rest: Known, others:
         return Known(_after_null(value.trend, scalar), value.low, value.high)
     if any(s.type.nullable for s in (scalar, *others[1::2], others[-1])):
         return Known(Trend.ANY, low, high)
-    return Known(moves.join(_switched(condition, value, rest)), low, high)
+    # When the condition changes, it moves from the rest to the value, or back.
+    up = value.low is not None and rest.high is not None and value.low >= rest.high
+    down = value.high is not None and rest.low is not None and value.high <= rest.low
+    to_value = Trend.RISING if up else Trend.FALLING if down else Trend.ANY
+    return Known(
+        moves.join({Trend.RISING: to_value, Trend.FALLING: to_value.flipped}.get(condition, Trend.ANY)), low, high
+    )
 
 
 def _after_null(trend: Trend, scalar: Scalar) -> Trend:
     """Of what is NULL first, and then moves as ``trend``: it is not fixed, and a condition may become TRUE."""
     return trend if trend is Trend.FALLING and scalar.type.kind != "bool" else trend.join(Trend.RISING)
-
-
-def _switched(condition: Trend, value: Known, rest: Known) -> Trend:
-    """How a CASE moves when its condition changes."""
-    up = value.low is not None and rest.high is not None and value.low >= rest.high
-    down = value.high is not None and rest.low is not None and value.high <= rest.low
-    to_value = Trend.RISING if up else Trend.FALLING if down else Trend.ANY
-    return {Trend.RISING: to_value, Trend.FALLING: to_value.flipped}.get(condition, Trend.ANY)
 
 
 def _is_null_literal(scalar: Scalar) -> bool:
@@ -357,20 +355,15 @@ class Growth:
             return False
         if trigger.sign != 0 or trigger.relation in rising:  # each of its events is an insert
             return _product(statement, {}).is_positive
-        return self._follows(trigger, statement, rising, positive)
-
-    def _follows(
-        self, trigger: Trigger, statement: Statement, rising: frozenset[str], positive: frozenset[str]
-    ) -> bool:
-        """Whether a statement adds no less for the new row of a group than it takes away for the old one: what it adds rises with the row's
-        columns, and goes to, and is multiplied by, entries that do not depend on these."""
+        # It adds no less for the new row of a group than it takes away for the old one, if what it adds rises with the row's columns,
+        # and goes to, and is multiplied by, entries that do not depend on these.
         derived = self._derived[trigger.relation]
         if not isinstance(derived, Derivation):
             return False
         env = self.row(derived, trigger.params, rising, positive)
         moving = {name for name, known in env.items() if known.trend is not Trend.FIXED}
         keys = [*statement.keys, *(k for ref in statement.reads() for k in ref.keys)]
-        behind = self._behind(trigger.relation)
+        behind = set(reachable(self._edges, trigger.relation))
         if any(moving & set(variables(k)) for k in keys) or any(ref.map in behind for ref in statement.reads()):
             return False
         loops = dict.fromkeys(statement.variables() - set(env), CONSTANT)
@@ -387,10 +380,6 @@ class Growth:
         inputs = self.inputs(derived, rising, positive)
         columns = [CONSTANT] * len(derived.keys) + [known_of(c.expression, inputs) for c in derived.outputs]
         return dict(zip(names, columns, strict=True))
-
-    def _behind(self, name: str) -> set[str]:
-        """The maps computed from one, itself included."""
-        return set(reachable(self._edges, name))
 
     @cached_property
     def _edges(self) -> dict[str, dict[str, None]]:

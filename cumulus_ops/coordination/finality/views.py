@@ -62,7 +62,7 @@ class Finality:
                 reason += f" (so would {', or '.join(dict.fromkeys(others))}: the seal that is declared first is taken)"
             return ViewPlan(view.name, "Run", "Async", SEALED, reason, sealed)
         reason = f"{why}; {self._unsealed(view)}"
-        return ViewPlan(view.name, "Run", "Async", COMMITTED, reason, advice=self._advice(view))
+        return ViewPlan(view.name, "Run", "Async", COMMITTED, reason, advice=next(self._changes(view), None))
 
     def retracted(self, view: View) -> str | None:
         """Why rows of a view may be retracted; None if they never are."""
@@ -135,10 +135,6 @@ class Finality:
         return (
             f"its rows are kept apart by {shown}, on which {' and '.join(relations)} {_is(relations)} not sealed alike"
         )
-
-    def _advice(self, view: View) -> str | None:
-        """The cheapest change that would do without order: a word in the file, a column less, a seal, a column more."""
-        return next(self._changes(view), None)
 
     def _changes(self, view: View) -> Iterator[str]:
         relations = self.lineage.relations(view)
@@ -268,7 +264,13 @@ def connected(name: str, views: Sequence[Annotated], described: Dataflow | None 
     if described is None:
         described = Dataflow(name, tuple(v.component for v in views), tuple(_streams(views)))
     known = {v.component.name: v for v in views}
-    asking = _replicated_consumers(described)
+    # Where the output of a view is for several instances of a component, each of them asks for itself.
+    several = {c.name for c in described.components if c.replicated}
+    asking = frozenset(
+        s.source[0]
+        for s in described.streams
+        if s.source is not None and (s.replicated or (s.target is not None and s.target[0] in several))
+    )
     return replace(described, name=name, streams=tuple(_completed(s, known, asking) for s in described.streams))
 
 
@@ -290,16 +292,6 @@ def _completed(stream: Stream, views: Mapping[str, Annotated], asking: frozenset
     if interface == REQUEST:
         return replace(stream, replicated=True) if view.component.name in asking else stream
     return replace(stream, seal=view.seals.get(interface), producers=1 if view.alone else None)
-
-
-def _replicated_consumers(dataflow: Dataflow) -> frozenset[str]:
-    """The components whose output is for several instances of some component: each of these asks for itself."""
-    several = {c.name for c in dataflow.components if c.replicated}
-    return frozenset(
-        s.source[0]
-        for s in dataflow.streams
-        if s.source is not None and (s.replicated or (s.target is not None and s.target[0] in several))
-    )
 
 
 def of_view(dataflow: Dataflow, view: str, others: Iterable[str]) -> Dataflow:

@@ -19,7 +19,6 @@ from cumulus_ops.coordination.labelling.labels import (
     Attributes,
     Inference,
     Label,
-    Outcome,
     infer,
     most_severe,
     reconcile,
@@ -104,12 +103,7 @@ def analyse(dataflow: Dataflow, order: str | None = None) -> Analysis:
     >>> analyse(Dataflow("counting", (count,), (sealed, counts))).labels["counts"].kind
     'Async'
     """
-    _check(dataflow)
-    return _Walk(dataflow, order).run()
-
-
-def _check(dataflow: Dataflow) -> None:
-    """Refuse what a program may have put together wrongly."""
+    # Refuse what a program may have put together wrongly.
     there, seen = {c.name for c in dataflow.components}, set[str]()
     for stream in dataflow.streams:
         ends = {end[0] for end in (stream.source, stream.target) if end is not None}
@@ -118,6 +112,7 @@ def _check(dataflow: Dataflow) -> None:
             hint = "streams have names of their own, and lead from one component to another"
             raise InputProblem(f"the stream {stream.name} {what}", kind="bad-dataflow", place=dataflow.name, hint=hint)
         seen.add(stream.name)
+    return _Walk(dataflow, order).run()
 
 
 def into(component: Component, output: str) -> list[tuple[Annotation, bool]]:
@@ -167,7 +162,7 @@ class _Walk:
 
     def run(self) -> Analysis:
         for stream in self.out_of.get(None, ()):
-            self._stream(stream, self._source(stream))
+            self._stream(stream, Flow(Label(stream.label, replicated=bool(stream.replicated)), Attributes(stream.name)))
         graph = graph_of(self._ports(), self._edges())
         for group in components(graph):
             if len(group) > 1:
@@ -209,9 +204,6 @@ class _Walk:
             if stream.source is not None and stream.target is not None:
                 yield ("out", *stream.source), ("in", *stream.target)
 
-    def _source(self, stream: Stream) -> Flow:
-        return Flow(Label(stream.label, replicated=bool(stream.replicated)), Attributes(stream.name))
-
     def _stream(self, stream: Stream, made: Flow) -> None:
         """What a stream says of itself goes beyond what it is made of: its attributes, its seal, whether it is replicated."""
         schema = self.schemas.get(stream.name)
@@ -232,22 +224,17 @@ class _Walk:
     def _note(self, rule: str, place: str, inputs: Sequence[Label], output: Label, reason: str, path: str = "") -> None:
         self.steps.append(Step(rule, place, tuple(inputs), output, reason, path))
 
-    def _merged(self, place: str, flows: Sequence[Flow]) -> Flow:
+    def _input(self, port: Port) -> None:
+        # An input that nothing comes to is Async, whatever will be connected to it.
+        found = [self.flows[s.name] for s in self.into.get(port[1:], ()) if s.name in self.flows]
+        place = ".".join(port[1:])
+        flows = found or [Flow(Label(ASYNC), Attributes(place))]
         label = most_severe([f.label for f in flows])
         label = label.with_replicated(any(f.label.replicated for f in flows))
         attributes = flows[0].attributes
         for flow in flows[1:]:
             attributes = attributes.merged(flow.attributes)
-        return Flow(label, replace(attributes, place=place) if len(flows) > 1 else attributes)
-
-    def _arriving(self, port: Port) -> list[Flow]:
-        """What streams bring to an input; one that nothing comes to is Async, whatever will be connected to it."""
-        found = [self.flows[s.name] for s in self.into.get(port[1:], ()) if s.name in self.flows]
-        return found or [Flow(Label(ASYNC), Attributes(".".join(port[1:])))]
-
-    def _input(self, port: Port) -> None:
-        flows, place = self._arriving(port), ".".join(port[1:])
-        self.ports[port] = flow = self._merged(place, flows)
+        self.ports[port] = flow = Flow(label, replace(attributes, place=place) if len(flows) > 1 else attributes)
         if len(flows) > 1:
             self._note("merge", place, [f.label for f in flows], flow.label, "all streams into one interface")
 
@@ -288,24 +275,17 @@ class _Walk:
         reason = max(outcomes, key=lambda o: o.label.severity).reason
         outputs = [port[1:] for port in ports]
         if label.severity <= max(1, *(one.came.severity for one in found)):
-            self._use_seals(outputs, outcomes)
-        elif self._helps(label):
+            for output in outputs:
+                used = frozenset((output[0], one.path.source) for outcome in outcomes for one in outcome.seals)
+                if used:
+                    self.sealed[output] = used
+        elif self.order == LOGGED or (self.order == ARRIVAL and label.kind != RUN):
             self.ordered |= dict.fromkeys(outputs, f"{label.kind} without it: {reason}")
             return self._ordered(place, found, replicated)
         else:
             self.raised += outputs
         self._note("label", place, [o.label for o in outcomes], label, reason)
         return label
-
-    def _use_seals(self, outputs: Sequence[Output], outcomes: Sequence[Outcome]) -> None:
-        for output in outputs:
-            used = frozenset((output[0], one.path.source) for outcome in outcomes for one in outcome.seals)
-            if used:
-                self.sealed[output] = used
-
-    def _helps(self, label: Label) -> bool:
-        """Whether there is an order, and it makes this better: one by arrival is another one in each run."""
-        return self.order == LOGGED or (self.order == ARRIVAL and label.kind != RUN)
 
     def _ordered(self, place: str, found: Sequence[Inference], replicated: bool) -> Label:
         """What comes out of a component whose input has a total order. Where replicas got different records, one order has one of them."""

@@ -277,23 +277,7 @@ def read_dataflow(file: Path, known: Sequence[Component] = ()) -> Dataflow:
         InputProblem: the file is wrong, with its line and what to write instead.
     """
     item = read_yaml(file, {}, FIRST)
-    _refuse_unprintable(item)
-    root = item.section()
-    components = tuple(_component(item) for name, item in root.items() if name not in RESERVED)
-    if not components:
-        raise root.item.problem("there is no component", kind="missing-key", hint=FIRST)
-    components = (*known, *components)
-    _refuse_doubles(root, known)
-    streams = _streams(root, components)
-    schemas = [schema for item in _entries(root, "schema") for schema in _schemas(item, streams)]
-    name = root.get("name")
-    plain = tuple(edge.stream for edge in streams)
-    determined = tuple(d for item in _listed(root, "dependencies") for d in _dependency(item, streams))
-    return Dataflow(name.text() if name else file.stem, components, plain, determined, tuple(schemas))
-
-
-def _refuse_unprintable(item: Item) -> None:
-    """Names are shown in terminals and pictures."""
+    # Names are shown in terminals and pictures.
     left, seen = [item.node], set[int]()
     while left:
         node = left.pop()
@@ -306,13 +290,21 @@ def _refuse_unprintable(item: Item) -> None:
             )
         if not isinstance(node.value, str):
             left += [part for entry in node.value for part in (entry if isinstance(entry, tuple) else (entry,))]
-
-
-def _refuse_doubles(root: Section, known: Iterable[Component]) -> None:
+    root = item.section()
+    components = tuple(_component(item) for name, item in root.items() if name not in RESERVED)
+    if not components:
+        raise root.item.problem("there is no component", kind="missing-key", hint=FIRST)
+    components = (*known, *components)
     for component in known:
         double = root.get(component.name)
         if double is not None:
             raise double.problem("is called like a view", kind="duplicate", hint="call the component otherwise")
+    streams = _streams(root, components)
+    schemas = [schema for item in _entries(root, "schema") for schema in _schemas(item, streams)]
+    name = root.get("name")
+    plain = tuple(edge.stream for edge in streams)
+    determined = tuple(d for item in _listed(root, "dependencies") for d in _dependency(item, streams))
+    return Dataflow(name.text() if name else file.stem, components, plain, determined, tuple(schemas))
 
 
 def _component(item: Item) -> Component:

@@ -106,11 +106,11 @@ def _derivation(steps: Iterable[Step]) -> Iterator[str]:
 def steps_at(steps: Iterable[Step], component: str, interface: str) -> list[str]:
     """The lines of the derivation that are about an output."""
     name = f"{component}.{interface}"
-    return [_step(s) for s in steps if s.place == name or (s.place.startswith("cycle ") and name in _members(s.place))]
-
-
-def _members(place: str) -> list[str]:
-    return place.removeprefix("cycle ").split(", ")
+    return [
+        _step(s)
+        for s in steps
+        if s.place == name or (s.place.startswith("cycle ") and name in s.place.removeprefix("cycle ").split(", "))
+    ]
 
 
 def _step(step: Step) -> str:
@@ -239,7 +239,15 @@ def _worst(labels: Iterator[Label]) -> Label:
 
 
 def _nodes(dataflow: Dataflow, analysis: Analysis) -> Iterator[Node]:
-    layers = _layers(dataflow)
+    # The layer of each component: right of all that leads to it, but for what leads back.
+    names = [c.name for c in dataflow.components]
+    links = [(s.source[0], s.target[0]) for s in dataflow.streams if s.source and s.target]
+    graph = graph_of(names, links)
+    layers: dict[str, int] = {}
+    for group in components(graph):
+        start = 1 + max((layers[a] for a, b in links if b in group and a not in group), default=0)
+        for offset, name in enumerate(group):
+            layers[name] = start + offset
     last = max(layers.values(), default=0) + 1
     for stream in dataflow.streams:
         if stream.source is None:
@@ -248,7 +256,14 @@ def _nodes(dataflow: Dataflow, analysis: Analysis) -> Iterator[Node]:
                 (OUTSIDE, stream.name), 0, label, f"{stream.name}: {label}: {meaning_of(analysis.labels[stream.name])}"
             )
     for component in dataflow.components:
-        yield Node((INSIDE, component.name), layers[component.name], _second_line(component), _why(component, analysis))
+        outputs = dict.fromkeys(p.target for p in component.paths)
+        lines = [line for output in outputs for line in steps_at(analysis.steps, component.name, output)]
+        yield Node(
+            (INSIDE, component.name),
+            layers[component.name],
+            _second_line(component),
+            "\n".join([component.name, *lines]),
+        )
     for stream in dataflow.streams:
         if stream.target is None:
             label = str(analysis.labels[stream.name])
@@ -263,25 +278,6 @@ def _nodes(dataflow: Dataflow, analysis: Analysis) -> Iterator[Node]:
 def _second_line(component: Component) -> str:
     paths = ", ".join(dict.fromkeys(p.text for p in component.paths))
     return f"{paths}, Rep" if component.replicated else paths
-
-
-def _why(component: Component, analysis: Analysis) -> str:
-    outputs = dict.fromkeys(p.target for p in component.paths)
-    lines = [line for output in outputs for line in steps_at(analysis.steps, component.name, output)]
-    return "\n".join([component.name, *lines])
-
-
-def _layers(dataflow: Dataflow) -> dict[str, int]:
-    """The layer of each component: right of all that leads to it, but for what leads back."""
-    names = [c.name for c in dataflow.components]
-    links = [(s.source[0], s.target[0]) for s in dataflow.streams if s.source and s.target]
-    graph = graph_of(names, links)
-    layers: dict[str, int] = {}
-    for group in components(graph):
-        start = 1 + max((layers[a] for a, b in links if b in group and a not in group), default=0)
-        for offset, name in enumerate(group):
-            layers[name] = start + offset
-    return layers
 
 
 def _edges(

@@ -259,8 +259,12 @@ class _Fold:
             for target in outputs
             if target in reachable(self.graph, source)
         )
+        said = {c.replicated for c in self.members} | {True for s in self.inner if s.replicated}
         one = Component(
-            self.name, paths, self._replicated(), max((c.replicas or 0 for c in self.members), default=0) or None
+            self.name,
+            paths,
+            (True if True in said else False if said == {False} else None),
+            max((c.replicas or 0 for c in self.members), default=0) or None,
         )
         others = [c for c in self.dataflow.components if c.name not in self.group]
         streams = tuple(self._moved(s, inputs, outputs) for s in self.dataflow.streams if s not in self.inner)
@@ -303,10 +307,6 @@ class _Fold:
         if target is not None and target[0] in self.group:
             target = (self.name, inputs["in", *target])
         return replace(stream, source=source, target=target)
-
-    def _replicated(self) -> bool | None:
-        said = {c.replicated for c in self.members} | {True for s in self.inner if s.replicated}
-        return True if True in said else False if said == {False} else None
 
     def _path(self, source: Port, target: Port, name: str, output: str) -> Annotation:
         """All that lies on some way from ``source`` to ``target``, in one annotation."""
