@@ -71,7 +71,8 @@ def rows_within(memory: int) -> int:
 
 #: As many small runs are looked up as one.
 FANOUT = 4
-#: As many lookups in them cost what making them one costs.
+#: As many lookups in them cost what making them one costs. Measured at scale factor 1 with 1,000 events of orders and lineitems: merging at once
+#: made every fourth batch take 0.22 instead of 0.12 s, and the others 0.002 s less; most copies are looked up twice in a batch (decision 0013).
 WORTH = 12
 #: Larger runs are looked up by themselves.
 SMALL_ROWS = 16_384
@@ -140,6 +141,7 @@ class OpenedRuns:
         if found is not None:
             return [found]
         parts = [self.open(root, run) for run in runs]
+        # Always four by four from the oldest on: a new run leaves the groups before it as they are, so what was merged stays of use.
         self._offered[key] = self._offered.get(key, 0) + 1
         if self._offered[key] < WORTH:
             return parts
@@ -245,6 +247,7 @@ class OwnDeltas:
             self._final[name] = delta.nbytes
             if len(delta) >= WRITTEN_ROWS:
                 self._write(name, self._plan, self._pack)
+            # The largest first: it frees most for one path's sorting, and small ones are kept for the reads of deeper maps.
             while sum(self._final.values()) > self._limit_bytes:
                 self._write(max(self._final, key=self._final.__getitem__), self._plan, self._pack)
 
