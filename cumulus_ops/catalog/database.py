@@ -61,6 +61,28 @@ take, renew, end a lease
 \* The lease of the step that wrote the files is there, and is kept there; so are the files. \*\* Leases that have lapsed are ended
 first: whatever they would have protected is not looked at any more.
 
+Whose they are, by the parts of :class:`~cumulus_ops.catalog.catalog.Catalog`:
+
+==================  ================================================================================================
+part                transactions
+==================  ================================================================================================
+``log``             append, retry
+``seals``           declare, seal values by hand
+``deliveries``      see, recognise drops; set a file aside; drop what was put aside
+``key_indexes``     build, merge, forget
+``members``         add, drain, end an epoch
+``votes``           vote, fence, take the token
+``commits``         begin apply; commit apply, correction, refresh; mergeable, merge
+``asides``          count failure, excuse, give up, set aside, retract, drop a batch
+``finals``          say what is final; publish, validate it
+``snapshots``       checkpoint, repeat snapshots, release, record done
+``results``         publish, validate, view error
+``leases``          take, renew, end; forget retired
+``program``         register
+``installation``    begin a generation, forget everything
+``problems``        record that a step fails, or a source stands still
+==================  ================================================================================================
+
 An append and a vote of one coordinator exclude each other, so that a batch is in its epoch before the vote looks, or finds the
 epoch over. Appends of several coordinators, and an append and a commit, do not wait for each other. Since nobody who has the
 program's row waits for a coordinator's, there is no deadlock.
