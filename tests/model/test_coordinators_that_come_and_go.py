@@ -93,7 +93,7 @@ class Comings(World):
         stamps, process.stamps = process.stamps, None
         self.drops += 1
         try:
-            with unittest.mock.patch.object(self.rt.catalog, "position", return_value=stamps):
+            with unittest.mock.patch.object(self.rt.catalog.members, "position", return_value=stamps):
                 batch = append_events(self.rt, coordinator, process.events, f"d{self.drops}")
         except (Conflict, InputProblem) as refused:
             _require(refused, "append-conflict", "not-a-member")

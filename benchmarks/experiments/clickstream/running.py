@@ -172,7 +172,7 @@ class Worker:
                 committing += time.process_time() - begun
 
         begun = time.process_time()
-        with patch.object(self.rt.catalog, "commit_apply", timed):
+        with patch.object(self.rt.catalog.commits, "commit_apply", timed):
             yield
         spent = time.process_time() - begun
         self.cpu_s += spent
