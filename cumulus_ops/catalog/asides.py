@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from sqlalchemy import Connection, select, update
+from sqlalchemy import select, update
 
 from cumulus_ops.catalog import tables as t
 from cumulus_ops.catalog.commits import forget_clocks
@@ -140,7 +140,8 @@ class Asides(Part):
         """
         with self._db.begin() as connection:
             self._db.lock(connection)
-            state = self._state(connection, batch)
+            # its state stays as it is until the end: a retry, which is an append, does not wait for the program's row
+            state = connection.execute(select(t.batch.c.state).where(t.batch.c.id == batch).with_for_update()).scalar()
             if state not in ("aside", "dropped"):
                 raise not_aside(batch, state)
             if state == "aside":
@@ -148,10 +149,6 @@ class Asides(Part):
                 self._db.require_files(connection, {run.path for change in keys for run in change.runs})
                 change_key_indexes(connection, keys)
                 connection.execute(update(t.batch).where(t.batch.c.id == batch).values(state="dropped"))
-
-    def _state(self, connection: Connection, batch: int) -> str | None:
-        """Its state, which stays as it is: a retry, which is an append, does not wait for the program's row."""
-        return connection.execute(select(t.batch.c.state).where(t.batch.c.id == batch).with_for_update()).scalar()
 
 
 def not_aside(batch: int, state: str | None) -> InputProblem:

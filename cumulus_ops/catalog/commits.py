@@ -7,7 +7,7 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
-from sqlalchemy import Connection, Row, ScalarSelect, Select, case, delete, func, insert, or_, select, update
+from sqlalchemy import Connection, Row, ScalarSelect, case, delete, func, insert, or_, select, update
 
 from cumulus_ops.catalog import tables as t
 from cumulus_ops.catalog.database import Database, Part
@@ -67,11 +67,6 @@ def _incorporated() -> ScalarSelect[Any]:
     return select(case((lowest < refreshed, lowest), else_=refreshed)).select_from(t.program).scalar_subquery()
 
 
-def _replaced(since: int, at: int) -> Select[tuple[int]]:
-    """The runs that were replaced after commit ``since``, up to commit ``at``."""
-    return select(t.run.c.id).where(t.run.c.retired_by > since, t.run.c.retired_by <= at)
-
-
 RUN_FIELDS = [t.run.c[name] for name in Run.__dataclass_fields__]
 
 
@@ -102,7 +97,9 @@ class Commits(Part):
 
     def _kept_up(self, since: int, known: dict[int, Run], at: int) -> dict[int, Run] | None:
         """The runs visible at ``at``, from those at ``since`` and what has changed; None if that cannot be told any more."""
-        replaced = {number for (number,) in self._db.read(_replaced(since, at))}
+        r = t.run.c
+        between = select(r.id).where(r.retired_by > since, r.retired_by <= at)
+        replaced = {number for (number,) in self._db.read(between)}
         fresh = self._runs_since(since, at)
         # asked last: if nothing replaced after `since` is forgotten now, nothing was when the others were asked
         if self._db.read(select(t.program.c.forgotten))[0][0] > since:
@@ -273,16 +270,14 @@ class Commits(Part):
                 raise Conflict("a history entry has yet to read one of the runs", kind="merge-conflict")
             merged = [(new, max(r.origin for r in replaced)) for replaced, new in merges if new is not None]
             number = self._db.make_visible(connection, program, "merge", [m for m, _ in merged], [o for _, o in merged])
-            self._retire(connection, [r.id for replaced, _ in merges for r in replaced], number)
+            runs = [r.id for replaced, _ in merges for r in replaced]
+            done = connection.execute(
+                update(t.run).where(t.run.c.id.in_(runs), t.run.c.retired_by.is_(None)).values(retired_by=number)
+            )
+            if done.rowcount != len(runs):
+                raise Conflict("merged by somebody else", kind="merge-conflict")
             connection.execute(update(t.program).values(merge_horizon=max(program.merge_horizon, origin)))
             return number
-
-    def _retire(self, connection: Connection, runs: Sequence[int], number: int) -> None:
-        done = connection.execute(
-            update(t.run).where(t.run.c.id.in_(runs), t.run.c.retired_by.is_(None)).values(retired_by=number)
-        )
-        if done.rowcount != len(runs):
-            raise Conflict("merged by somebody else", kind="merge-conflict")
 
     def is_crowded(self, at: int, limit: int) -> bool:
         """Whether some access path has more than ``limit`` runs that are visible at commit ``at``."""

@@ -434,15 +434,12 @@ class Database:
 
     def state_format(self) -> int | None:
         """The format of the runs that are registered, whatever the schema's version; None where there are none."""
-        columns = {c["name"] for c in inspect(self.reader).get_columns("program")} if self._has_program() else set()
-        if not columns:
+        if is_missing(self.reader) or not inspect(self.reader).has_table("program"):
             return None
+        columns = {c["name"] for c in inspect(self.reader).get_columns("program")}
         if "format" not in columns:
             return 1 if self._rows("id") else None
         return next(iter(self._rows("format")), None)
-
-    def _has_program(self) -> bool:
-        return not is_missing(self.reader) and inspect(self.reader).has_table("program")
 
     def _rows(self, column: str) -> list[int]:
         with self.reader.connect() as connection:

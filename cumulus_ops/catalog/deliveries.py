@@ -64,7 +64,10 @@ class Deliveries(Part):
             query = query.where(d.name.in_(names))
         rows = (row for row in self._db.read(query) if row[1] in names)
         return {
-            name: KnownDelivery(id_, name, at, i, _files(files), digest) for id_, name, at, i, files, digest in rows
+            name: KnownDelivery(
+                id_, name, at, i, {file: TakenFile(*fields) for file, fields in json.loads(files).items()}, digest
+            )
+            for id_, name, at, i, files, digest in rows
         }
 
     def see(self, coordinator: int, arrivals: Mapping[str, float], space: str = "") -> None:
@@ -150,7 +153,11 @@ class Deliveries(Part):
         if state is not None:
             query = query.where(q.state == state)
         found = [row._asdict() for row in self._db.read(query)]
-        return [QuarantinedRows(**{**row, "reasons": _reasons(row["reasons"], row["rows"])}) for row in found]
+        # of rows that were rejected before kinds were recorded no reason is known
+        return [
+            QuarantinedRows(**{**row, "reasons": json.loads(row["reasons"]) or {"unknown": row["rows"]}})
+            for row in found
+        ]
 
     def repeats(self) -> list[Repeats]:
         """Deliveries with rows that had been accepted before."""
@@ -276,15 +283,6 @@ def _set_aside(connection: Connection, asides: Sequence[NewFileAside], batch: in
     rows = [{**vars(a), "batch": batch, "recorded_at": now().timestamp(), "state": "aside"} for a in asides]
     if rows:
         connection.execute(insert(t.file_aside), rows)
-
-
-def _reasons(text: str, rows: int) -> dict[str, int]:
-    """kind of reason -> rows; of rows that were rejected before kinds were recorded nothing is known."""
-    return json.loads(text) or {"unknown": rows}
-
-
-def _files(text: str) -> dict[str, TakenFile]:
-    return {name: TakenFile(*fields) for name, fields in json.loads(text).items()}
 
 
 # Sources that stand still: whoever asks a source says so here, and whoever looks at the project need not ask it.

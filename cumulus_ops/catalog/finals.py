@@ -306,7 +306,11 @@ def _horizon(connection: Connection, refreshed: bool = True) -> int:
     b = t.batch.c
     taken_back = select(b.commit, b.retracted_by).where(b.commit <= horizon, b.retracted_by.is_not(None))
     for first, last in connection.execute(taken_back.order_by(b.commit.desc())).all():
-        if first <= horizon < _end_of_retraction(connection, int(last)):
+        # The commit after the one that took the deltas back takes back the corrections, if there were any.
+        c = t.commit.c
+        also = select(c.number).where(and_(c.number == int(last) + 1, c.kind == "retract"))
+        end = int(last) + 1 if connection.execute(also).first() else int(last)
+        if first <= horizon < end:
             horizon = int(first) - 1
     return horizon
 
@@ -318,13 +322,6 @@ def _lowest_allowed() -> Select[Any]:
     clocks = each.group_by(k.id, k.prefix).subquery()
     allowed = case((clocks.c.prefix > clocks.c.before, clocks.c.prefix), else_=clocks.c.before)
     return select(func.min(allowed)).select_from(clocks)
-
-
-def _end_of_retraction(connection: Connection, number: int) -> int:
-    """The commit that took a batch's deltas back, or the one after it, which took back its corrections."""
-    c = t.commit.c
-    also = select(c.number).where(and_(c.number == number + 1, c.kind == "retract"))
-    return number + 1 if connection.execute(also).first() else number
 
 
 # Which closed values still wait for a seal of another relation: they are not worth a look until that has closed them, too.

@@ -47,12 +47,19 @@ class History(Part):
 
         def look(connection: Connection) -> list[EpochNumbers]:
             found: dict[int, dict[str, Any]] = {}
+            b, c, s, v, e = t.batch.c, t.correction.c, t.snapshot.c, t.validation.c, t.view_error.c
             for query in (
-                _sums(first, end),
-                _corrections(first, end),
-                _snapshots(first, end),
-                _validations(first, end),
-                _errors(first, end),
+                select(b.epoch, *_summed())
+                .where(b.epoch.between(first, end), b.state.not_in(LEFT_OUT))
+                .group_by(b.epoch),
+                select(c.epoch, func.sum(c.rows).label("corrections"))
+                .where(c.epoch.between(first, end))
+                .group_by(c.epoch),
+                select(s.epoch, s.entries, s.committed_at, s.repeats, s.seconds.label("commit_seconds")).where(
+                    s.epoch.between(first, end)
+                ),
+                select(v.epoch, v.outcome, v.validated_at).where(v.epoch.between(first, end)),
+                select(e.epoch, func.count().label("errors")).where(e.epoch.between(first, end)).group_by(e.epoch),
             ):
                 for row in connection.execute(query).mappings():
                     found.setdefault(row["epoch"], {}).update(row)
@@ -186,33 +193,6 @@ def _summed() -> list[Any]:
     b = t.batch.c
     names = ("inserts", "deletes", "quarantined", "duplicates", "seconds")
     return [func.coalesce(func.sum(b[name]), 0).label(name) for name in names]
-
-
-def _sums(first: int, last: int) -> Any:
-    b = t.batch.c
-    return select(b.epoch, *_summed()).where(b.epoch.between(first, last), b.state.not_in(LEFT_OUT)).group_by(b.epoch)
-
-
-def _corrections(first: int, last: int) -> Any:
-    c = t.correction.c
-    return select(c.epoch, func.sum(c.rows).label("corrections")).where(c.epoch.between(first, last)).group_by(c.epoch)
-
-
-def _snapshots(first: int, last: int) -> Any:
-    s = t.snapshot.c
-    return select(s.epoch, s.entries, s.committed_at, s.repeats, s.seconds.label("commit_seconds")).where(
-        s.epoch.between(first, last)
-    )
-
-
-def _validations(first: int, last: int) -> Any:
-    v = t.validation.c
-    return select(v.epoch, v.outcome, v.validated_at).where(v.epoch.between(first, last))
-
-
-def _errors(first: int, last: int) -> Any:
-    e = t.view_error.c
-    return select(e.epoch, func.count().label("errors")).where(e.epoch.between(first, last)).group_by(e.epoch)
 
 
 def _data_at(connection: Connection, epoch: int) -> datetime.datetime | None:

@@ -88,7 +88,9 @@ class Leases(Part):
                 ) from error
             raise
         finally:
-            self._end_step(step)
+            with self._guard:
+                if self._lease is not None and self._lease.id == step.lease:
+                    del self._lease.steps[step.number]
 
     def _begin_step(self) -> Step:
         with self._guard:
@@ -96,7 +98,10 @@ class Leases(Part):
                 self._renew(self._lease)  # this process stood still
             if self._lease is None:
                 self._lease = self._take()
-                self._start_renewing()
+                if self._renewing is None:
+                    given = (weakref.ref(self), self._closed, LEASE_S / RENEWALS)
+                    self._renewing = threading.Thread(target=_keep_renewing, args=given, name="lease", daemon=True)
+                    self._renewing.start()
             lease = self._lease
             step = Step(lease.id, lease.next_step, self._writer())
             lease.next_step += 1
@@ -106,11 +111,6 @@ class Leases(Part):
     def _writer(self) -> str:
         identity = self._db.identity()
         return "" if identity is None else identity.writer
-
-    def _end_step(self, step: Step) -> None:
-        with self._guard:
-            if self._lease is not None and self._lease.id == step.lease:
-                del self._lease.steps[step.number]
 
     def _is_over(self, step: Step) -> bool:
         """Whether the step's lease is gone; then the next step takes another one."""
@@ -125,7 +125,12 @@ class Leases(Part):
 
     def _take(self) -> _Lease:
         here = func.coalesce(select(t.program.c.last_commit).scalar_subquery(), 0)
-        values = {"holder": _holder(), "expires": ClockS() + LEASE_S, "first_step": 0}
+        values = {
+            # for people, and for _is_gone: `shop-1:4711 <where its number counts>`
+            "holder": f"{socket.gethostname()}:{os.getpid()} {_numbered_in()}",
+            "expires": ClockS() + LEASE_S,
+            "first_step": 0,
+        }
         new = insert(t.lease).values(**values, floor=here).returning(t.lease.c.id, t.lease.c.floor)
 
         seen = read_mark(self._db.root)  # before the catalog is asked: others go on
@@ -178,12 +183,6 @@ class Leases(Part):
         self._mark(lease, last)
         if not is_held:
             self._lease = None  # the next step takes another one; those under way will be refused
-
-    def _start_renewing(self) -> None:
-        if self._renewing is None:
-            given = (weakref.ref(self), self._closed, LEASE_S / RENEWALS)
-            self._renewing = threading.Thread(target=_keep_renewing, args=given, name="lease", daemon=True)
-            self._renewing.start()
 
     def end_others(self, connection: Connection) -> None:
         """End all leases but this process's, whoever is at work, in a transaction that holds the program's row."""
@@ -263,11 +262,6 @@ class Leases(Part):
             connection.execute(delete(t.run).where(gone))
             needed = set(connection.execute(select(t.run.c.path).where(t.run.c.path.in_(paths))).scalars())
             return sorted(paths - needed | forget_key_runs(connection, program.last_commit if floor is None else floor))
-
-
-def _holder() -> str:
-    """This process, for people, and for :func:`_is_gone`: ``shop-1:4711 <where its number counts>``."""
-    return f"{socket.gethostname()}:{os.getpid()} {_numbered_in()}"
 
 
 @cache

@@ -88,7 +88,9 @@ class Members(Part):
             InputProblem: there are as many as there can be, or it has yet to vote to end its last epoch.
         """
         while coordinator is None:
-            found, is_new = self._add(self._free())
+            # never a number that somebody had: events are known by their numbers in a coordinator's sources
+            taken = {m.coordinator for m in self.membership().all}
+            found, is_new = self._add(next(i for i in range(COORDINATORS_MAX + 1) if i not in taken))
             if is_new:  # else somebody else has added it meanwhile
                 return found
         return self._add(coordinator)[0]
@@ -118,12 +120,6 @@ class Members(Part):
                 connection.execute(insert(t.coordinator).values(index=index, **values))
             connection.execute(insert(t.member).values(coordinator=index, first_epoch=first))
             return Member(index, first, None, first), True
-
-    def _free(self) -> int:
-        taken = {
-            m.coordinator for m in self.membership().all
-        }  # events are known by their numbers in a coordinator's sources
-        return next(i for i in range(COORDINATORS_MAX + 1) if i not in taken)
 
     def drain(self, coordinator: int) -> Member:
         """Make the epoch that a coordinator has open its last; a no-op when it drains or is gone.

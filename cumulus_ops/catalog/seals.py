@@ -281,7 +281,14 @@ def _register(
 ) -> None:
     """Register a coordinator for those of some values that are open."""
     open_ = [row for row in found.values() if row.closed_at is None]
-    _refuse_others(connection, coordinator, change, [row.id for row in open_ if row.producers == "one"])
+    # Values with a single producer must have no other one.
+    ids = [row.id for row in open_ if row.producers == "one"]
+    for some in portions(ids):
+        others = select(V.value).join(t.seal_producer, P.value == V.id)
+        alone = (V.id.in_(some), V.producers == "one", P.coordinator != coordinator)
+        value = connection.execute(others.where(*alone).limit(1)).scalar()
+        if value is not None:
+            raise _moved(change, value, "belongs to another coordinator")
     registered = [{"value": row.id, "coordinator": coordinator, "registered_at": at} for row in open_]
     insert_new(connection, t.seal_producer, registered)
 
@@ -325,16 +332,6 @@ def lock_values(connection: Connection, ids: Collection[int]) -> None:
     """Lock values in the order of their numbers, as everybody does who locks several."""
     for some in portions(sorted(ids)):
         connection.execute(select(V.id).where(V.id.in_(some)).order_by(V.id).with_for_update()).all()
-
-
-def _refuse_others(connection: Connection, coordinator: int, change: SealChange, ids: Sequence[int]) -> None:
-    """See that values with a single producer have no other one."""
-    for some in portions(ids):
-        others = select(V.value).join(t.seal_producer, P.value == V.id)
-        alone = (V.id.in_(some), V.producers == "one", P.coordinator != coordinator)
-        value = connection.execute(others.where(*alone).limit(1)).scalar()
-        if value is not None:
-            raise _moved(change, value, "belongs to another coordinator")
 
 
 def _moved(change: SealChange, value: str, what: str) -> Conflict:

@@ -56,8 +56,12 @@ class Snapshots(Part):
             if connection.execute(select(t.snapshot.c.epoch).where(t.snapshot.c.epoch == new.epoch)).first():
                 return
             if "vote" in checks:
-                self._check_unanimous(connection, new.epoch)
-            self._check_order(connection, new.epoch)
+                missing = missing_votes(connection, new.epoch)
+                if missing:
+                    raise votes_missing(missing, new.epoch)
+            last = connection.execute(select(func.max(t.snapshot.c.epoch))).scalar()
+            if new.epoch != (-1 if last is None else last) + 1:
+                raise NotYet("an earlier epoch has no snapshot", kind="earlier-epoch-open", place=f"epoch {new.epoch}")
             if "applied" in checks:
                 self._check_settled(connection, new.epoch)
             if "settle" in checks:
@@ -70,16 +74,6 @@ class Snapshots(Part):
             old = (t.batch.c.epoch <= new.epoch, t.batch.c.state == "applied")
             connection.execute(update(t.batch).where(*old).values(state="retired", clock=None))
             forget_clocks(connection)
-
-    def _check_unanimous(self, connection: Connection, epoch: int) -> None:
-        missing = missing_votes(connection, epoch)
-        if missing:
-            raise votes_missing(missing, epoch)
-
-    def _check_order(self, connection: Connection, epoch: int) -> None:
-        last = connection.execute(select(func.max(t.snapshot.c.epoch))).scalar()
-        if epoch != (-1 if last is None else last) + 1:
-            raise NotYet("an earlier epoch has no snapshot", kind="earlier-epoch-open", place=f"epoch {epoch}")
 
     def _check_settled(self, connection: Connection, epoch: int) -> None:
         b = t.batch.c
@@ -128,18 +122,15 @@ class Snapshots(Part):
             self._db.lock(connection)
             epochs = _empty_epochs(connection)
             if epochs:
-                self._repeat(connection, epochs)
+                s = t.snapshot.c
+                before = connection.execute(select(t.snapshot).where(s.epoch == epochs[0] - 1)).one()
+                same = before.epoch if before.repeats is None else before.repeats
+                values = {"commit": before.commit, "entries": before.entries, "seconds": 0.0, "repeats": same}
+                at = now()
+                rows = [{**values, "epoch": e, "version": epoch_end(e), "committed_at": at} for e in epochs]
+                connection.execute(insert(t.snapshot), rows)
+                repeat_view_errors(connection, epochs[0] - 1, epochs)
             return epochs
-
-    def _repeat(self, connection: Connection, epochs: range) -> None:
-        s = t.snapshot.c
-        before = connection.execute(select(t.snapshot).where(s.epoch == epochs[0] - 1)).one()
-        same = before.epoch if before.repeats is None else before.repeats
-        values = {"commit": before.commit, "entries": before.entries, "seconds": 0.0, "repeats": same}
-        at = now()
-        rows = [{**values, "epoch": e, "version": epoch_end(e), "committed_at": at} for e in epochs]
-        connection.execute(insert(t.snapshot), rows)
-        repeat_view_errors(connection, epochs[0] - 1, epochs)
 
     def newest(self) -> int:
         """The epoch of the newest snapshot, -1 while there is none. Every epoch before it has one, too."""
@@ -228,7 +219,9 @@ class Snapshots(Part):
             oldest = self._db.lock(connection).oldest_readable
             left = deque(connection.execute(own.order_by(s.epoch)).scalars())
             while len(left) > retain:
-                missing = self._missing(connection, left[0], consumers)
+                c = t.consumption.c
+                settled = set(connection.execute(select(c.consumer).where(c.epoch == left[0])).scalars())
+                missing = [consumer for consumer in consumers if consumer not in settled]
                 if missing and len(left) <= pin:
                     break
                 for consumer in missing:
@@ -238,11 +231,6 @@ class Snapshots(Part):
             connection.execute(update(t.program).values(oldest_readable=oldest))
             forget_positions(connection, oldest)
         return int(oldest)
-
-    def _missing(self, connection: Connection, epoch: int, consumers: Collection[str]) -> list[str]:
-        c = t.consumption.c
-        settled = set(connection.execute(select(c.consumer).where(c.epoch == epoch)).scalars())
-        return [consumer for consumer in consumers if consumer not in settled]
 
 
 def _newest(epoch: int | None) -> int:
