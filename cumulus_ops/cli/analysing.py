@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from cumulus_ops.cli.options import JSON, explained
-from cumulus_ops.cli.output import print_json
+from cumulus_ops.cli.output import print_json, write_drawing
 from cumulus_ops.coordination.labelling import explanation
 from cumulus_ops.coordination.labelling.analysis import Analysis, Step, analyse
 from cumulus_ops.coordination.labelling.annotations import Dataflow, read_dataflow
@@ -19,7 +19,6 @@ from cumulus_ops.coordination.labelling.explanation import explain, to_svg
 from cumulus_ops.coordination.labelling.strategies import Coordination, advise, coordinate, fold
 from cumulus_ops.coordination.plan import AT_ONCE, SEALED, CoordinationPlan, ViewPlan
 from cumulus_ops.light import lazy_module
-from cumulus_ops.project.errors import InputProblem
 from cumulus_ops.project.settings import Project, load_project
 
 if TYPE_CHECKING:
@@ -108,7 +107,11 @@ def plan_as_json(name: str, plan: CoordinationPlan) -> dict[str, Any]:
 
 def plan_as_text(name: str, plan: CoordinationPlan) -> str:
     """What is final when, and advice for what waits."""
-    lines = [*_views(plan.views), "", *_versions(plan), *_barriers(plan), *_advice(plan.views)]
+    lines = [*_views(plan.views), "", f"versions by {plan.scheme}"]
+    lines += [f"  {reason}" for reason in dict.fromkeys(v.reason for v in plan.verdicts if v.grain == "event")]
+    barriers = [b.name if b.about == "the program" else f"{b.name} {b.about}" for b in plan.barriers]
+    lines.append(f"barriers: {', '.join(barriers)}")
+    lines += [f"advice for {view.view}: {view.advice}" for view in plan.views if view.advice is not None]
     return "\n".join([f"{name}: {len(plan.views)} views", "", *lines]) + "\n"
 
 
@@ -145,23 +148,6 @@ def _when(view: ViewPlan) -> str:
     return "with its epoch"
 
 
-def _versions(plan: CoordinationPlan) -> Iterator[str]:
-    yield f"versions by {plan.scheme}"
-    for reason in dict.fromkeys(v.reason for v in plan.verdicts if v.grain == "event"):
-        yield f"  {reason}"
-
-
-def _barriers(plan: CoordinationPlan) -> Iterator[str]:
-    names = [b.name if b.about == "the program" else f"{b.name} {b.about}" for b in plan.barriers]
-    yield f"barriers: {', '.join(names)}"
-
-
-def _advice(views: Iterable[ViewPlan]) -> Iterator[str]:
-    for view in views:
-        if view.advice is not None:
-            yield f"advice for {view.view}: {view.advice}"
-
-
 #: A dataflow is written in a file that ends so; a project is a folder, or its project file.
 SUFFIXES, PROJECT_FILE = (".yaml", ".yml"), "cumulus.yaml"
 
@@ -188,34 +174,22 @@ def analyze(what: Path, explain: bool, svg: Path | None, order: str, folds: tupl
         raise click.UsageError("--fold is about the components of FILE.yaml")
     with explained():
         if is_file:
-            _analyze_file(_folded(what, folds), explain, svg, order, as_json)
+            dataflow = read_dataflow(what)
+            for text in folds:
+                name, _, group = text.partition("=")
+                dataflow = fold(dataflow, [part.strip() for part in group.split(",") if part.strip()], name.strip())
+            analysis = analyse(dataflow)
+            coordination = coordinate(dataflow, analysis, order)
+            if as_json:
+                print_json(_as_json(dataflow, analysis, coordination))
+            elif explain:
+                click.echo(explanation.explain(dataflow, analysis, coordination), nl=False)
+            else:
+                click.echo("\n".join(explanation.summary(dataflow, analysis, coordination)))
+            if svg is not None:
+                write_drawing(svg, to_svg(dataflow, analysis, coordination))
         else:
             _analyze_project(what.parent if what.name == PROJECT_FILE else what, explain, svg, as_json)
-
-
-def _folded(file: Path, folds: tuple[str, ...]) -> Dataflow:
-    dataflow = read_dataflow(file)
-    for text in folds:
-        name, _, group = text.partition("=")
-        dataflow = fold(dataflow, [part.strip() for part in group.split(",") if part.strip()], name.strip())
-    return dataflow
-
-
-def _analyze_file(dataflow: Dataflow, explain: bool, svg: Path | None, order: str, as_json: bool) -> None:
-    analysis = analyse(dataflow)
-    coordination = coordinate(dataflow, analysis, order)
-    if as_json:
-        print_json(_as_json(dataflow, analysis, coordination))
-    else:
-        click.echo(_as_text(dataflow, analysis, coordination, explain), nl=False)
-    if svg is not None:
-        _draw(dataflow, analysis, coordination, svg)
-
-
-def _as_text(dataflow: Dataflow, analysis: Analysis, coordination: Coordination, explain: bool) -> str:
-    if explain:
-        return explanation.explain(dataflow, analysis, coordination)
-    return "\n".join(explanation.summary(dataflow, analysis, coordination)) + "\n"
 
 
 def _as_json(dataflow: Dataflow, analysis: Analysis, coordination: Coordination) -> dict[str, Any]:
@@ -257,15 +231,6 @@ def _step(step: Step) -> dict[str, Any]:
     }
 
 
-def _draw(dataflow: Dataflow, analysis: Analysis, coordination: Coordination, file: Path) -> None:
-    try:
-        file.write_text(to_svg(dataflow, analysis, coordination), encoding="utf-8")
-    except OSError as error:
-        hint = "name a file in a folder that exists"
-        raise InputProblem(f"cannot write it: {error.strerror}", kind="no-file", place=str(file), hint=hint) from error
-    click.echo(f"wrote {file}", err=True)
-
-
 def _analyze_project(folder: Path, explain: bool, svg: Path | None, as_json: bool) -> None:
     """The plan of a project's program, from its files: it need not be initialised."""
     project = load_project(folder)
@@ -276,4 +241,4 @@ def _analyze_project(folder: Path, explain: bool, svg: Path | None, as_json: boo
         click.echo(explained_plan(planning, plan) if explain else plan_as_text(project.name, plan), nl=False)
     if svg is not None:
         analysis = analyse(planning.dataflow)
-        _draw(planning.dataflow, analysis, coordinate(planning.dataflow, analysis), svg)
+        write_drawing(svg, to_svg(planning.dataflow, analysis, coordinate(planning.dataflow, analysis)))

@@ -13,6 +13,7 @@ import m3
 from cumulus_ops.cli.analysing import advice_of, ordering_lines
 from cumulus_ops.cli.explaining import GROUPS, group_lines, rows_by_relation, stored_groups
 from cumulus_ops.cli.options import PROJECT, explained
+from cumulus_ops.cli.output import write_drawing
 from cumulus_ops.project.errors import InputProblem
 from cumulus_ops.project.settings import Project, load_project
 from cumulus_ops.project.yaml_nodes import read_text
@@ -79,7 +80,12 @@ class Source:
             InputProblem: an M3 program has no algebra.
         """
         if self.text is None:
-            project, views = self.project, self._chosen(view)
+            project, views = self.project, self.views
+            if view is not None:
+                if view not in views:
+                    hint = f"known views: {', '.join(sorted(views)) or 'none'}"
+                    raise InputProblem(f"no view {view!r}", kind="unknown-view", hint=hint)
+                views = {view: views[view]}
             return m3.emit(stage, self.name, project.relations, views, project.dialect, others=project.views)
         if stage not in ("m3", "dataflow"):
             hint = "give --emit m3 or dataflow, or a file with SQL"
@@ -89,14 +95,6 @@ class Source:
 
         program = self.program(view)
         return m3.format_program(program) if stage == "m3" else describe_dataflow(program)
-
-    def _chosen(self, view: str | None) -> Mapping[str, str]:
-        if view is None:
-            return self.views
-        if view not in self.views:
-            hint = f"known views: {', '.join(sorted(self.views)) or 'none'}"
-            raise InputProblem(f"no view {view!r}", kind="unknown-view", hint=hint)
-        return {view: self.views[view]}
 
     def where(self, error: M3Error) -> str | None:
         """The text that an error's span speaks of."""
@@ -114,19 +112,14 @@ def source_of(project: Project, file: Path | None) -> Source:
     file = file or project.program_file
     if file is None:
         return Source(project, project.name, project.views)
-    text = _read(file)
+    try:
+        text = read_text(file)
+    except OSError as error:
+        hint = "give a file with one SELECT"
+        raise InputProblem(f"cannot read it: {error.strerror}", kind="no-file", place=str(file), hint=hint) from error
     if file.suffix == ".m3":
         return Source(project, file.stem, {}, text, file)
     return Source(project, file.stem, {file.stem: text})
-
-
-def _read(file: Path) -> str:
-    try:
-        return read_text(file)
-    except OSError as error:
-        raise InputProblem(
-            f"cannot read it: {error.strerror}", kind="no-file", place=str(file), hint="give a file with one SELECT"
-        ) from error
 
 
 @click.command("compile")
@@ -164,14 +157,4 @@ def compile_(
             if line is not None:
                 click.echo(f"note: {line}", err=True)
         if svg is not None:
-            _draw(source.program(view), svg)
-
-
-def _draw(program: Program, file: Path) -> None:
-
-    try:
-        file.write_text(to_svg(program), encoding="utf-8")
-    except OSError as error:
-        hint = "name a file in a folder that exists"
-        raise InputProblem(f"cannot write it: {error.strerror}", kind="no-file", place=str(file), hint=hint) from error
-    click.echo(f"wrote {file}", err=True)
+            write_drawing(svg, to_svg(source.program(view)))

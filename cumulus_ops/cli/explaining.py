@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import textwrap
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -140,31 +141,24 @@ def _copy(group: Group, path: AccessPath, size: int) -> CopyInfo:
 def group_lines(groups: Sequence[GroupInfo]) -> Iterator[str]:
     """The groups for a person to read."""
     for group in groups:
-        yield from _wrapped(f"{group.name}{_list(group.keys)}   ({_serves(group.views)})", "  ", "    ")
+        left = len(group.views) - VIEWS
+        views = (
+            ", ".join(group.views[:VIEWS]) + f" and {left} more" if left > 1 else ", ".join(group.views) or "no view"
+        )
+        yield from _wrapped(f"{group.name}{_list(group.keys)}   (serves {views})", "  ", "    ")
         if len(group.maps) > 1:
             yield from _wrapped(f"maps {', '.join(group.maps)}", "      ", "  ")
         for copy in group.copies:
-            yield from _wrapped(_copy_words(group, copy), "      ", "  ")
+            parts = [f"sorted by {_list(copy.by)}" if copy.by else "not sorted"]
+            if copy.order is not None:
+                parts.append(f"then by {copy.order}")
+            if copy.keys != group.keys:
+                parts.append(f"keys {_list(copy.keys)} only")
+            if copy.values != group.maps:
+                parts.append(f"values {', '.join(copy.values)} only" if copy.values else "no values")
+            yield from _wrapped(f"{', '.join(parts)}: about {copy.bytes_per_row} bytes a row", "      ", "  ")
     if not groups:
         yield "  none"
-
-
-def _copy_words(group: GroupInfo, copy: CopyInfo) -> str:
-    parts = [f"sorted by {_list(copy.by)}" if copy.by else "not sorted"]
-    if copy.order is not None:
-        parts.append(f"then by {copy.order}")
-    if copy.keys != group.keys:
-        parts.append(f"keys {_list(copy.keys)} only")
-    if copy.values != group.maps:
-        parts.append(f"values {', '.join(copy.values)} only" if copy.values else "no values")
-    return f"{', '.join(parts)}: about {copy.bytes_per_row} bytes a row"
-
-
-def _serves(views: Sequence[str]) -> str:
-    left = len(views) - VIEWS
-    if left > 1:
-        return f"serves {', '.join(views[:VIEWS])} and {left} more"
-    return f"serves {', '.join(views) or 'no view'}"
 
 
 def _list(names: Sequence[str]) -> str:
@@ -229,8 +223,10 @@ def explain_layout(
     plan: ProgramPlan, project: Project, stages: Schedule, events: Mapping[str, float], groups: Sequence[GroupInfo]
 ) -> str:
     """The whole explanation as text: groups, needs, layout, stages, estimate."""
+    total = sum(events.values())
+    shares = ", ".join(f"{name} {count / total:.0%}" for name, count in events.items()) if total else "none"
     blocks = [
-        _heading(stages, events),
+        [f"A BATCH OF {total:,.0f} EVENTS on {stages.layout.problem.tasks} tasks: {shares}"],
         [*ordering_lines(prove(plan.program))],
         [GROUPS, *group_lines(groups)],
         ["READ IN THE SAME BATCH (everything else comes from stored runs, which any task reads)", *_needs(stages)],
@@ -263,12 +259,6 @@ def layout_json(stages: Schedule, events: Mapping[str, float], groups: Sequence[
         "one_task": stages.layout.alone or None,
     }
     return json.dumps(found, indent=2)
-
-
-def _heading(stages: Schedule, events: Mapping[str, float]) -> list[str]:
-    total = sum(events.values())
-    shares = ", ".join(f"{name} {count / total:.0%}" for name, count in events.items()) if total else "none"
-    return [f"A BATCH OF {total:,.0f} EVENTS on {stages.layout.problem.tasks} tasks: {shares}"]
 
 
 def _needs(stages: Schedule) -> Iterator[str]:
@@ -318,18 +308,11 @@ def _stages(plan: ProgramPlan, stages: Schedule) -> Iterator[str]:
     for number, stage in enumerate(stages.stages, 1):
         refs = [ref for group in stage.steps for ref in group]
         places = sorted({depth[ref[0]] for ref in refs})
-        yield f"  {number}  {_statements(stages, stage)}; levels {', '.join(map(str, places)) or 'none'}"
+        counts = Counter(stages.layout.problem.statements[ref].relation for ref in refs)
+        statements = ", ".join(f"{n} statement{'s' * (n > 1)} of {relation}" for relation, n in counts.items())
+        yield f"  {number}  {statements or 'no statement'}; levels {', '.join(map(str, places)) or 'none'}"
         yield from (f"     sends {line}" for line in _sent(stages, stage))
         yield from (f"     {line}" for line in _why(stages, stage, places))
-
-
-def _statements(stages: Schedule, stage: Stage) -> str:
-    counts: dict[str, int] = {}
-    for group in stage.steps:
-        for ref in group:
-            relation = stages.layout.problem.statements[ref].relation
-            counts[relation] = counts.get(relation, 0) + 1
-    return ", ".join(f"{n} statement{'s' * (n > 1)} of {relation}" for relation, n in counts.items()) or "no statement"
 
 
 def _sent(stages: Schedule, stage: Stage) -> Iterator[str]:

@@ -140,14 +140,11 @@ def show(error: M3Error | CumulusError, source: str | None = None) -> None:
     if where:
         console.print(f"  [dim]at[/dim]   {escape(where)}")
     if isinstance(error, M3Error) and source is not None:
-        for line in _underlined(error, source):
-            console.print(f"  [cyan]{escape(line)}[/cyan]")
+        for line in error.underlined(source).splitlines():
+            if line.startswith("  | "):
+                console.print(f"  [cyan]{escape(line[2:])}[/cyan]")
     if error.hint:
         console.print(f"  [dim]hint[/dim] {escape(error.hint)}")
-
-
-def _underlined(error: M3Error, source: str) -> list[str]:
-    return [line[2:] for line in error.underlined(source).splitlines() if line.startswith("  | ")]
 
 
 def _text(error: M3Error) -> str | None:

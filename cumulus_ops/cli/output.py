@@ -18,6 +18,7 @@ from rich.table import Table
 from rich.text import Text
 
 from cumulus_ops.light import lazy_module
+from cumulus_ops.project.errors import InputProblem
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -43,6 +44,7 @@ __all__ = [
     "shown",
     "size_text",
     "visible",
+    "write_drawing",
 ]
 
 
@@ -121,7 +123,8 @@ def print_rows(rows: pa.Table, title: str, limit: int | None) -> None:
     """A table's rows, at most ``limit`` of them."""
     table = Table(title=_lines(title), title_justify="left")
     for field in rows.schema:
-        table.add_column(_lines(field.name), justify="right" if _is_number(str(field.type)) else "left")
+        is_number = str(field.type).startswith(("int", "uint", "decimal", "float", "double"))
+        table.add_column(_lines(field.name), justify="right" if is_number else "left")
     for row in rows.slice(0, limit).to_pylist():
         table.add_row(*("NULL" if value is None else _lines(value) for value in row.values()))
     out = console()
@@ -131,10 +134,6 @@ def print_rows(rows: pa.Table, title: str, limit: int | None) -> None:
         f"{rows.num_rows} row{'' if rows.num_rows == 1 else 's'}"
         + (f", {left} not shown (--limit)" if left > 0 else "")
     )
-
-
-def _is_number(type_name: str) -> bool:
-    return type_name.startswith(("int", "uint", "decimal", "float", "double"))
 
 
 def print_status(status: Status) -> None:
@@ -251,6 +250,20 @@ def _print_in_error(errors: Sequence[InError]) -> None:
     for e in errors:
         table.add_row(shown(e.view), str(e.since), shown(e.reason))
     console().print(table)
+
+
+def write_drawing(file: Path, svg: str) -> None:
+    """Write a picture, and say so on stderr.
+
+    Raises:
+        InputProblem: the file cannot be written.
+    """
+    try:
+        file.write_text(svg, encoding="utf-8")
+    except OSError as error:
+        hint = "name a file in a folder that exists"
+        raise InputProblem(f"cannot write it: {error.strerror}", kind="no-file", place=str(file), hint=hint) from error
+    click.echo(f"wrote {file}", err=True)
 
 
 def print_left_out(batches: Sequence[LeftOut]) -> None:

@@ -180,7 +180,7 @@ def _alike(files: Sequence[Any]) -> list[list[Any]]:
 def _about_alike(group: Sequence[FileAside | Ignored], landing: Path) -> tuple[str, str, str]:
     """The place, the reason and what to do, of the first ones."""
     first, *others = group
-    names = [visible(_within(first.place, landing)), *(visible(Path(f.place).name) for f in others)]
+    names = [visible(first.place.removeprefix(f"{landing}/")), *(visible(Path(f.place).name) for f in others)]
     reasons = list(dict.fromkeys(f"{f.reason} [{f.kind}]" for f in group))
     hints = list(dict.fromkeys(f.hint for f in group))
     return shown(_first(names)), shown(_first(reasons)), shown(_first(hints))
@@ -195,11 +195,6 @@ def _first(texts: Sequence[str]) -> str:
     if len(texts) <= SHOWN_ALIKE:
         return ", ".join(texts)
     return f"{', '.join(texts[: SHOWN_ALIKE - 1])}, .. {texts[-1]} ({len(texts):,})"
-
-
-def _within(place: str, landing: Path) -> str:
-    """A path as it is in the landing folder, if it is there."""
-    return place.removeprefix(f"{landing}/")
 
 
 def _ignored(ignored: Sequence[Ignored], landing: Path) -> Table:

@@ -11,7 +11,7 @@ import click
 from rich.progress import Progress
 
 from cumulus_ops.cli.options import explained
-from cumulus_ops.cli.output import console
+from cumulus_ops.cli.output import console, write_drawing
 from cumulus_ops.project.errors import SetupProblem
 
 __all__ = ["simulate"]
@@ -109,7 +109,7 @@ def trace(
         for line in described(traced):
             click.echo(line)
         if svg is not None:
-            _write(svg, to_svg(traced))
+            write_drawing(svg, to_svg(traced))
 
 
 @simulate.command()
@@ -142,14 +142,3 @@ def check(seeds: int, first: int, protocols: tuple[str, ...], processes: int | N
     if report.failures:
         click.echo(minimal_failure(report))
         sys.exit(1)
-
-
-def _write(file: Path, text: str) -> None:
-    from cumulus_ops.project.errors import InputProblem
-
-    try:
-        file.write_text(text, encoding="utf-8")
-    except OSError as error:
-        hint = "name a file in a folder that exists"
-        raise InputProblem(f"cannot write it: {error.strerror}", kind="no-file", place=str(file), hint=hint) from error
-    click.echo(f"wrote {file}", err=True)
