@@ -7,10 +7,9 @@ import time
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from pathlib import Path
 
 from cumulus_ops.catalog.epochs import InError, LeftOut, in_error, left_out
-from cumulus_ops.catalog.records import Batch, Clock, HistoryEntry, Run, SharedClock, Snapshot, Step
+from cumulus_ops.catalog.records import Batch, Clock, Run, SharedClock, Snapshot, Step
 from cumulus_ops.catalog.votes import votes_missing
 from cumulus_ops.compute.correct import CorrectTask, History, is_due
 from cumulus_ops.compute.reading import BatchRef, rows_within
@@ -146,19 +145,15 @@ def commit(rt: Runtime, epoch: int) -> SnapshotReport:
     rt.catalog.snapshots.repeat()
     if epoch > rt.catalog.snapshots.newest():
         if waits_for(rt.coordination, VOTE):
-            _require_sealed(rt, epoch)
+            missing = rt.catalog.votes.missing(epoch)
+            if missing:
+                raise votes_missing(missing, epoch)
         _commit(rt, epoch)
         rt.catalog.snapshots.repeat()
     merge(rt)
     collect_garbage(rt)
     write_notices(rt)
     return _report(rt, epoch)
-
-
-def _require_sealed(rt: Runtime, epoch: int) -> None:
-    missing = rt.catalog.votes.missing(epoch)
-    if missing:
-        raise votes_missing(missing, epoch)
 
 
 def _commit(rt: Runtime, epoch: int) -> None:
@@ -173,7 +168,14 @@ def _commit(rt: Runtime, epoch: int) -> None:
             at = rt.catalog.commits.last_commit()
             reach("checkpoint.before-commit")
             seconds = time.monotonic() - started
-            snapshot = Snapshot(epoch, epoch_end(epoch), at, _entries(rt, at, epoch), seconds)
+            # Entries at or below the snapshot, of one copy per map; unmerged deltas of a key count separately.
+            first = {paths[0].map: paths[0].label for paths in rt.plan.paths.values()}
+            runs = [
+                r
+                for r in rt.catalog.commits.runs(at)
+                if first[r.map] == r.access_path and r.min_version <= epoch_end(epoch)
+            ]
+            snapshot = Snapshot(epoch, epoch_end(epoch), at, sum(r.rows for r in runs), seconds)
             # final, though there is no snapshot yet: all batches are in, and corrected, or else the catalog refuses
             errors = [view_error(v, epoch, p) for v, p in failed_checks_upto(rt, epoch_end(epoch)).items()]
             checks = {barrier.name for barrier in rt.coordination.barriers}
@@ -183,15 +185,6 @@ def _commit(rt: Runtime, epoch: int) -> None:
         except Conflict:
             if attempt == ATTEMPTS - 1:
                 raise
-
-
-def _entries(rt: Runtime, at: int, epoch: int) -> int:
-    """Stored entries at or below the snapshot, one copy per map; unmerged deltas of a key count separately."""
-    first = {paths[0].map: paths[0].label for paths in rt.plan.paths.values()}
-    runs = [
-        r for r in rt.catalog.commits.runs(at) if first[r.map] == r.access_path and r.min_version <= epoch_end(epoch)
-    ]
-    return sum(r.rows for r in runs)
 
 
 def _report(rt: Runtime, epoch: int) -> SnapshotReport:
@@ -254,17 +247,14 @@ def _correction(rt: Runtime, step: Step, clocks: Sequence[SharedClock], at: int)
         return None
     concerned = {c.id for c in clocks}
     late = rt.catalog.commits.live_history(at, place=rt.plan.versions.batch_at(first))
-    history = _by_clock(rt, [e for e in late if e.clock_id in concerned], at)
-    task = CorrectTask(rt.plan, rt.project.state, history, runs, rt.project.memory_bytes, step.label)
-    return task if history and is_due(task) else None
-
-
-def _by_clock(rt: Runtime, entries: Sequence[HistoryEntry], at: int) -> tuple[History, ...]:
+    entries = [e for e in late if e.clock_id in concerned]
     retractions = rt.catalog.asides.retractions(at, min((e.clock.prefix for e in entries), default=at))
     groups: dict[Clock, list[BatchRef]] = {}
     for entry, reference in zip(entries, rt.references([e.batch for e in entries]), strict=True):
         groups.setdefault(entry.clock, []).append(reference)
-    return tuple(History(_spared(clock, retractions), tuple(group)) for clock, group in groups.items())
+    history = tuple(History(_spared(clock, retractions), tuple(group)) for clock, group in groups.items())
+    task = CorrectTask(rt.plan, rt.project.state, history, runs, rt.project.memory_bytes, step.label)
+    return task if history and is_due(task) else None
 
 
 def _spared(clock: Clock, retractions: Sequence[tuple[int, int]]) -> Clock:
@@ -282,21 +272,17 @@ def merge(rt: Runtime) -> int:
     """
     try:
         with rt.catalog.leases.step() as step:
-            return _merge(rt, step)
+            task = _merge_task(rt, step)
+            if task is None:
+                return 0
+            result = rt.executor.run(task)
+            written = {(r.map, r.access_path): r for r in result.runs}
+            reach("merge.before-commit")
+            rt.catalog.commits.commit_merge([(runs, written.get((path.map, path.label))) for path, runs in task.tiers])
+            reach("merge.after-commit")
+            return len(task.tiers)
     except Conflict:
         return 0
-
-
-def _merge(rt: Runtime, step: Step) -> int:
-    task = _merge_task(rt, step)
-    if task is None:
-        return 0
-    result = rt.executor.run(task)
-    written = {(r.map, r.access_path): r for r in result.runs}
-    reach("merge.before-commit")
-    rt.catalog.commits.commit_merge([(runs, written.get((path.map, path.label))) for path, runs in task.tiers])
-    reach("merge.after-commit")
-    return len(task.tiers)
 
 
 def _merge_task(rt: Runtime, step: Step) -> MergeTask | None:
@@ -325,12 +311,9 @@ def collect_garbage(rt: Runtime) -> int:
     root = rt.project.state
     found = [path for folder in FOLDERS for path in (root / folder).rglob("*") if path.is_file()]
     garbage = rt.catalog.leases.garbage([str(path.relative_to(root)) for path in found])
-    return sum(_delete(root / path) for path in garbage)
-
-
-def _delete(path: Path) -> int:
-    try:
-        os.unlink(path)
-    except FileNotFoundError:
-        return 0
-    return 1
+    deleted = 0
+    for path in garbage:
+        with suppress(FileNotFoundError):  # somebody else has deleted it meanwhile
+            os.unlink(root / path)
+            deleted += 1
+    return deleted

@@ -277,14 +277,11 @@ def _validate_finals(rt: Runtime, on_progress: Callable[[str], None]) -> None:
     if found:
         kinds = Counter(_shouted(outcome_of([verdict.outcome])) for verdict in left)
         said = ", ".join(f"{kind} for {count}" for kind, count in kinds.items()) or PASSED
-        on_progress(f"{_counted(len(found))}: validation {said}, see {found[0].report}")
+        partitions = "1 final partition" if len(found) == 1 else f"{len(found):,} final partitions"
+        on_progress(f"{partitions}: validation {said}, see {found[0].report}")
     for verdict in left:
         on_progress(f"  {verdict}")
 
 
 def _shouted(outcome: str) -> str:
     return outcome if outcome == PASSED else outcome.upper()
-
-
-def _counted(partitions: int) -> str:
-    return "1 final partition" if partitions == 1 else f"{partitions:,} final partitions"

@@ -25,7 +25,7 @@ import numpy as np
 
 from cumulus_ops.append.seals import distinct_texts
 from cumulus_ops.catalog.finals import FinalPartition
-from cumulus_ops.catalog.values import ClosedValue, UnsettledBatch
+from cumulus_ops.catalog.values import ClosedValue
 from cumulus_ops.coordination.barriers import APPLIED, REFRESH, SETTLE, VALUE_SEAL, VALUE_VOTE, waits_for
 from cumulus_ops.coordination.plan import SealOf
 from cumulus_ops.epochs.checkpoint import correct, refresh
@@ -92,7 +92,12 @@ def finalise(rt: Runtime) -> FinalReport:
             break
         except Conflict as problem:  # others correct, refresh, or take something back at the same time
             log.info("not final yet: %s", problem)
-    _publish(rt, views)
+    # Publish also what is final since earlier and is in no table yet.
+    waiting = set() if rt.project.published is None else {f.view for f in rt.catalog.finals.finals(unpublished=True)}
+    for view in views:
+        path = final_table(rt.project, view.view.name)
+        if view.view.name in waiting and path is not None:
+            _publish_view(rt, view, path)
     return FinalReport(found)
 
 
@@ -131,7 +136,14 @@ def _ready(rt: Runtime, views: Sequence[SealedView], values: Sequence[ClosedValu
     since = rt.catalog.commits.last_commit()
     unsettled = rt.catalog.seals.unsettled_batches() if waits_for(rt.coordination, APPLIED) else []
     upto = rt.catalog.finals.newest_news()
-    waiting = _waiting(rt, values, unsettled)
+    # A value waits for the batches that are not applied, or are set aside, and may have events of it. The log is looked at
+    # only for the latter: they may stay for long.
+    waiting: set[int] = set()
+    for batch in unsettled:
+        concerned = [v for v in values if v.id not in waiting and batch.may_have(v)]
+        if concerned and batch.state == "aside":
+            concerned = _having(rt, batch.batch, concerned)
+        waiting.update(v.id for v in concerned)
     ready = [v for v in values if v.id not in waiting]
     known = rt.catalog.finals.final_of({v.partition(s, c.value) for v, s, c in _concerned(views, values)})
     return _Ready(known, {v.view.name: _partitions(v, ready, known) for v in views}, since, upto)
@@ -157,17 +169,6 @@ def _partitions(view: SealedView, values: Sequence[ClosedValue], known: set[tupl
     first, *others = closed.values()
     everywhere = set(first).intersection(*others)
     return {p: n for p, n in first.items() if p in everywhere and (view.view.name, p) not in known}
-
-
-def _waiting(rt: Runtime, values: Sequence[ClosedValue], unsettled: Sequence[UnsettledBatch]) -> set[int]:
-    """The values that a batch may have events of which is not applied, or is set aside. Of the latter, which may be for long, the log is looked at."""
-    found: set[int] = set()
-    for batch in unsettled:
-        concerned = [v for v in values if v.id not in found and batch.may_have(v)]
-        if concerned and batch.state == "aside":
-            concerned = _having(rt, batch.batch, concerned)
-        found.update(v.id for v in concerned)
-    return found
 
 
 def _having(rt: Runtime, batch: int, values: Sequence[ClosedValue]) -> list[ClosedValue]:
@@ -231,15 +232,6 @@ def _done(
         if (name, partition) not in ready.known and (number is None or number not in rows.get(name, ())):
             waiting.add(value.id)
     return [v.id for v in values if v.id not in waiting]
-
-
-def _publish(rt: Runtime, views: Sequence[SealedView]) -> None:
-    """Append the rows of final partitions to the tables that do not have them yet."""
-    waiting = set() if rt.project.published is None else {f.view for f in rt.catalog.finals.finals(unpublished=True)}
-    for view in views:
-        path = final_table(rt.project, view.view.name)
-        if view.view.name in waiting and path is not None:
-            _publish_view(rt, view, path)
 
 
 def publish_lost_finals(rt: Runtime) -> list[str]:

@@ -15,7 +15,6 @@ What a reader of a published table sees changes with the next publishing: rows o
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -221,7 +220,7 @@ def _put_aside(project: Project, catalog: Catalog, found: Identity | None) -> Pa
     claim(project.state, new, instead=True)  # from here on a catalog that is alive all the same is refused
     reach("anew.before-commit")
     is_kept = has_log(project.state)
-    for folder in _there(project.state, KEPT):
+    for folder in [project.state / name for name in KEPT if (project.state / name).is_dir()]:
         kept.mkdir(parents=True, exist_ok=True)
         folder.rename(_free(kept / folder.name))
     reach("anew.before-claim")
@@ -234,10 +233,6 @@ def _forget_slots(project: Project) -> None:
     """The replication slots are the original's: this installation makes its own."""
     for file in (project.state / "sources").glob(f"*{SLOTS_OF}"):
         file.rename(_free(file.with_name(f"{file.name}.of-original")))
-
-
-def _there(root: Path, names: Iterable[str]) -> list[Path]:
-    return [root / name for name in names if (root / name).is_dir()]
 
 
 def _free(path: Path) -> Path:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from cumulus_ops.append.append import append_delivery
 from cumulus_ops.append.delivery import Delivery
-from cumulus_ops.catalog.records import Batch, NewRun, Refresh, Step, Unsettled
+from cumulus_ops.catalog.records import Batch, Refresh, Step
 from cumulus_ops.compute.apply import ApplyTask
 from cumulus_ops.compute.steps import MinibatchTask, StepResult, explain, verdict
 from cumulus_ops.coordination.barriers import SETTLE, waits_for
@@ -89,7 +89,10 @@ def run_minibatch(
     """
     started = time.monotonic()
     landed = rt.sources.pending(coordinator)
-    waiting = landed if drops is None else _among(landed, drops)
+    waiting = landed
+    if drops is not None:  # a drop, and a delivery of a source, may have the same name
+        wanted = {d if isinstance(d, str) else (d.source, d.name) for d in drops}
+        waiting = [d for d in landed if d.name in wanted or (d.source, d.name) in wanted]
     begun = _begun(rt, coordinator)
     if begun or waiting:
         rt.executor.prepare(rt.plan)
@@ -105,23 +108,14 @@ def run_minibatch(
             done = rt.catalog.log.batch(batch)
             applied += done.events if done.counts else 0
             on_batch(applied)
-    _end_if_full(rt, done.epoch)
+    # An epoch that holds more events than it is to hold ends for all coordinators (EPOCH END REQUEST, semester paper,
+    # section 3.4).
+    limit = rt.project.epoch.events
+    if limit is not None and rt.catalog.members.events_in(done.epoch) > limit:
+        rt.catalog.members.end_epoch(done.epoch, Rhythm.of(rt.project), "events")
     # earlier ones are looked at again, for a correction after a later one may have set them aside
     files = len(rt.catalog.deliveries.files_aside(state=None, batch=batches[0]))
     return _report([*map(rt.catalog.log.batch, batches[:-1]), done], time.monotonic() - started, files)
-
-
-def _among(landed: Sequence[Delivery], drops: Sequence[Delivery | str]) -> list[Delivery]:
-    """Those of the deliveries that are wanted. A drop, and a delivery of a source, may have the same name."""
-    wanted = {d if isinstance(d, str) else (d.source, d.name) for d in drops}
-    return [d for d in landed if d.name in wanted or (d.source, d.name) in wanted]
-
-
-def _end_if_full(rt: Runtime, epoch: int) -> None:
-    """End an epoch for all coordinators if it holds more events than it is to hold (EPOCH END REQUEST, semester paper, section 3.4)."""
-    limit = rt.project.epoch.events
-    if limit is not None and rt.catalog.members.events_in(epoch) > limit:
-        rt.catalog.members.end_epoch(epoch, Rhythm.of(rt.project), "events")
 
 
 def _begun(rt: Runtime, coordinator: int) -> tuple[int, ...]:
@@ -283,9 +277,8 @@ def _record(rt: Runtime, batch: int, error: BaseException) -> None:
     if judged == "excused":
         rt.catalog.asides.excuse(batch)
     elif judged == "defect":
-        refresh(
-            rt
-        )  # if what failed is the refresh of what others have applied, this says so, and it is not this batch's
+        # if what failed is the refresh of what others have applied, this says so, and the failure is not this batch's
+        refresh(rt)
         rt.catalog.asides.count_failure(batch, explain(error))
 
 
@@ -299,7 +292,8 @@ def commit_batch(rt: Runtime, batch: int, computed: Computed) -> int | None:
         Conflict: the runs it read were merged away, its step's lease is over, or its files are gone.
     """
     result = computed.result
-    base, others = _divided(rt, result.runs)
+    base = tuple(r for r in result.runs if r.map in rt.plan.base)
+    others = tuple(r for r in result.runs if r.map not in rt.plan.base)  # maps that depend on derivations
     refresh = Refresh(computed.refreshed, others, result.corrected) if result.refreshed else None
     reach("apply.before-commit", computed.drop)
     if refresh:
@@ -323,12 +317,6 @@ def _task(rt: Runtime, step: Step, batch: Batch, read_at: int, refreshed: int) -
     return apply if refresh is None else MinibatchTask(apply, refresh)
 
 
-def _divided(rt: Runtime, runs: Sequence[NewRun]) -> tuple[tuple[NewRun, ...], tuple[NewRun, ...]]:
-    """The runs of base maps, and those of the maps that depend on derivations."""
-    base = tuple(r for r in runs if r.map in rt.plan.base)
-    return base, tuple(r for r in runs if r.map not in rt.plan.base)
-
-
 # Settling: correcting soon after batches were applied, so that tentative answers do not stay wrong until the epoch's commit.
 #
 # A correction costs about the same for one batch as for many that came together. So what is applied waits for a **buffer period**
@@ -350,7 +338,9 @@ def settle_if_due(rt: Runtime) -> bool:
     unsettled = rt.catalog.commits.unsettled()
     if unsettled is None:
         return False
-    if _is_due(unsettled, rt.project.corrections.after):
+    # By this machine's clock; if it is before the clock of the machine that committed, it is settled at once.
+    waiting = datetime.datetime.now(datetime.UTC) - unsettled.since
+    if not datetime.timedelta(0) <= waiting < rt.project.corrections.after:
         return _settle(rt)
     if unsettled.stale:
         try_refresh(rt)
@@ -363,12 +353,6 @@ def settle(rt: Runtime) -> None:
         if rt.catalog.commits.unsettled() is None:
             return
         _settle(rt)
-
-
-def _is_due(unsettled: Unsettled, after: datetime.timedelta) -> bool:
-    """By this machine's clock; if the one that committed has a very different one, it is."""
-    waiting = datetime.datetime.now(datetime.UTC) - unsettled.since
-    return not datetime.timedelta(0) <= waiting < after
 
 
 def _settle(rt: Runtime) -> bool:

@@ -88,7 +88,10 @@ def scrub(rt: Runtime, on_progress: Progress = lambda done, total: None) -> Scru
         started = time.monotonic()
         runs = sorted(rt.catalog.commits.runs(rt.catalog.commits.last_commit()), key=lambda run: (run.path, run.offset))
         broken = _scrub_runs(rt, runs, on_progress)
-        files = _files(rt)
+        # not those of batches that somebody has decided about
+        batches = [batch.id for batch in rt.catalog.log.batches() if batch.state not in ("retried", "dropped")]
+        log = [file for files in rt.catalog.log.files_of(batches).values() for file in files]
+        files: list[LogFile | QuarantinedRows] = [*log, *rt.catalog.deliveries.quarantined_rows()]
         damaged_files = [*_scrub_files(rt, files), *_scrub_indexes(rt)]
         key_runs = [run for index in _indexes(rt).values() for run in index]
         proofs, unproved = _prove(rt, step.label)
@@ -118,14 +121,19 @@ def _scrub_runs(rt: Runtime, runs: Sequence[Run], on_progress: Progress) -> tupl
         done += run.bytes
         on_progress(done, total)
     visible = {run.id for run in rt.catalog.commits.runs(rt.catalog.commits.last_commit())} if found else set()
-    return tuple(_described(rt, run, problem) for run, problem in found if run.id in visible)
-
-
-def _files(rt: Runtime) -> list[LogFile | QuarantinedRows]:
-    """All files of the log and the quarantine, but for those that somebody has decided about."""
-    batches = [batch.id for batch in rt.catalog.log.batches() if batch.state not in ("retried", "dropped")]
-    log = [file for files in rt.catalog.log.files_of(batches).values() for file in files]
-    return [*log, *rt.catalog.deliveries.quarantined_rows()]
+    return tuple(
+        DamagedRun(
+            run.map,
+            _sorted_by(rt, run),
+            os.fspath(rt.project.state / run.path),
+            run.offset,
+            run.bytes,
+            _what(problem),
+            problem.hint,
+        )
+        for run, problem in found
+        if run.id in visible
+    )
 
 
 def _size(rt: Runtime, file: LogFile | QuarantinedRows) -> int:
@@ -226,11 +234,6 @@ def _read(file: Path, run: Run | KeyRun) -> None:
             if not part:
                 raise damaged(Place(str(file)), "the file is too short")
             left -= len(part)
-
-
-def _described(rt: Runtime, run: Run, problem: IntegrityProblem) -> DamagedRun:
-    file = os.fspath(rt.project.state / run.path)
-    return DamagedRun(run.map, _sorted_by(rt, run), file, run.offset, run.bytes, _what(problem), problem.hint)
 
 
 def _what(problem: IntegrityProblem) -> str:

@@ -194,6 +194,9 @@ def status(rt: Runtime) -> Status:
     """Read the state of the project from the catalog and the landing folder."""
     batches, failed = rt.catalog.log.batches(), rt.catalog.history.failed()
     is_corrected, unapplied = rt.catalog.commits.unsettled() is None, sum(b.state == "appended" for b in batches)
+    finals = rt.catalog.finals.final_counts()
+    if rt.project.validation.policy == "off":
+        finals = replace(finals, unvalidated=0)
     return Status(
         rt.project.name,
         tuple(_coordinators(rt)),
@@ -207,7 +210,7 @@ def status(rt: Runtime) -> Status:
         len(rt.sources.ignored()),
         tuple(standing_sources(rt.project, rt.catalog)),
         tuple(rt.catalog.seals.seal_counts()),
-        _finals(rt),
+        finals,
         too_late(rt),
         failing_steps(rt.catalog),
         _newest(rt),
@@ -224,11 +227,6 @@ def _newest(rt: Runtime) -> Newest | None:
     (numbers,) = rt.catalog.history.epoch_numbers(epoch, epoch)
     assert numbers.committed_at is not None
     return Newest(epoch, numbers.committed_at, rt.catalog.history.data_at(epoch))
-
-
-def _finals(rt: Runtime) -> FinalCounts:
-    counts = rt.catalog.finals.final_counts()
-    return counts if rt.project.validation.policy != "off" else replace(counts, unvalidated=0)
 
 
 def _coordinators(rt: Runtime) -> Iterator[CoordinatorStatus]:

@@ -6,7 +6,6 @@ as soon as it is known to be dead.
 
 from __future__ import annotations
 
-import datetime
 import logging
 
 from cumulus_ops.catalog.epochs import FencedVote
@@ -49,7 +48,14 @@ def vote(rt: Runtime, coordinator: int, epoch: int, upto: int | None = None) -> 
     if rt.catalog.members.position(coordinator)[0] > epoch:
         return
     rhythm = Rhythm.of(rt.project)
-    token = rt.catalog.votes.take_token(coordinator, rhythm, _patience_with_the_holder(rt))
+    # While a coordinator whose epoch is over waits for a late holder of the token, what lands for it belongs to its next
+    # epoch, and is not applied. Where the order of coordinators does not count, nobody gets anything for waiting: the
+    # buffer period is enough for a holder that is about to vote, and what it applies later is corrected, as it is between
+    # coordinators that are in two epochs anyway (decision 47).
+    patience = rt.project.patience.token
+    if not rt.plan.versions.takes_turns:
+        patience = min(patience, rt.project.corrections.after)
+    token = rt.catalog.votes.take_token(coordinator, rhythm, patience)
     if token is None:
         holder = rt.catalog.votes.token_holder()
         place = f"coordinator {coordinator}, epoch {epoch}"
@@ -58,13 +64,6 @@ def vote(rt: Runtime, coordinator: int, epoch: int, upto: int | None = None) -> 
     rt.catalog.votes.vote(coordinator, epoch, token, rhythm, upto, applied=waits_for(rt.coordination, APPLIED))
     reach("vote.after-commit")
     rt.catalog.snapshots.repeat()
-
-
-def _patience_with_the_holder(rt: Runtime) -> datetime.timedelta:
-    """How long a coordinator whose epoch is over waits for a holder of the token that is late. What lands for it meanwhile belongs to its next epoch,
-    and is not applied. Where the order of coordinators does not count, nobody gets anything for waiting: the buffer period is enough for a holder that is about to vote, and what it applies later is corrected, as it is between coordinators that are in two epochs anyway (decision 47)."""
-    token = rt.project.patience.token
-    return token if rt.plan.versions.takes_turns else min(token, rt.project.corrections.after)
 
 
 def is_complete(rt: Runtime, epoch: int) -> bool:
