@@ -109,20 +109,29 @@ def read_project(path: Path, environment: Mapping[str, str] | None = None) -> Pr
     root = read_yaml(file, os.environ if environment is None else environment).section(KEYS)
     state = _path(root.get("state"), file.parent) or file.parent / "var" / "state"
     views, program = _what(root, file.parent)
-    files = _files(root)
+    sources = root.need("sources", LANDING_HINT).section()
+    landing = sources.get("landing")
+    files = LandingSettings()
+    if landing and landing.is_mapping:
+        files = file_settings(landing.section(LANDING_KEYS), files)
     validation = _sub(root, "validation", ("policy", "unproved", "every", "views", "reports"))
     described = root.need("relations", "list the tables whose changes are the events")
-    relations = _relations(described)
+    relations = tuple(_relation(name, entry) for name, entry in described.section().items())
+    if not relations:
+        raise described.problem("there is no relation", hint="list the tables whose changes are the events")
     dataflow = root.get("dataflow")
+    batches = _sub(root, "batches", ("rows",))
+    after = _get(_sub(root, "corrections", ("after",)), "after")
+    name = root.need("name", "the first line is `name: my_project`")
     return Project(
-        name=_name(root.need("name", "the first line is `name: my_project`")),
+        name=_identifier(name.text(), name),
         folder=file.parent,
         relations=relations,
         coordinators=_coordinators(root.get("coordinators")),
         epoch=_epochs(root),
         landing=_landing(root, file.parent),
         settle=_settle(root),
-        sources=_sources(root),
+        sources=tuple(_source(source, entry) for source, entry in sources.items() if source != "landing"),
         state=state,
         catalog_url=_catalog(root, file.parent, state),
         published=_path(_get(_sub(root, "publish", ("path",)), "path"), file.parent),
@@ -133,11 +142,15 @@ def read_project(path: Path, environment: Mapping[str, str] | None = None) -> Pr
         validation=_validation(validation),
         dialect=_dialect(root.get("dialect")),
         layout=_layout(root),
-        batch_rows=_batch_rows(root),
+        batch_rows=_integer(batches, "rows", Project.batch_rows, 1, SEQUENCES_MAX) if batches else Project.batch_rows,
         memory=_memory(root.get("memory")),
-        corrections=_corrections(root),
+        corrections=CorrectionSettings(after.duration()) if after else CorrectionSettings(),
         patience=_patience(root.get("coordinators")),
-        keys=_keys(described),
+        keys={
+            relation: known
+            for relation, entry in described.section().items()
+            if (known := _key_settings(entry)) is not None
+        },
         seals=relation_seals(described, relations),
         insert_only=insert_only_relations(described),
         dataflow=_existing(dataflow, file.parent) if dataflow else None,
@@ -163,13 +176,6 @@ def column_type(item: Item) -> Type:
     return TYPES[bare].with_null(nullable)
 
 
-def _relations(item: Item) -> tuple[Relation, ...]:
-    found = tuple(_relation(name, entry) for name, entry in item.section().items())
-    if not found:
-        raise item.problem("there is no relation", hint="list the tables whose changes are the events")
-    return found
-
-
 def _relation(name: str, item: Item) -> Relation:
     _identifier(name, item)
     section = item.section(RELATION_KEYS)
@@ -186,12 +192,6 @@ def _relation(name: str, item: Item) -> Relation:
             )
     rows = section.get("rows")
     return Relation(name, known, key, rows.integer(1, ROWS_MAX) if rows else None)
-
-
-def _keys(item: Item) -> dict[str, KeySettings]:
-    """The relations whose keys mean something."""
-    found = {name: _key_settings(entry) for name, entry in item.section().items()}
-    return {name: settings for name, settings in found.items() if settings is not None}
 
 
 def _key_settings(item: Item) -> KeySettings | None:
@@ -291,11 +291,6 @@ def _pin(section: Section, retain: int) -> int:
     return pin
 
 
-def _corrections(root: Section) -> CorrectionSettings:
-    item = _get(_sub(root, "corrections", ("after",)), "after")
-    return CorrectionSettings(item.duration()) if item else CorrectionSettings()
-
-
 def _memory(item: Item | None) -> int | None:
     """``4 GiB`` in bytes."""
     if item is None:
@@ -307,11 +302,6 @@ def _memory(item: Item | None) -> int | None:
         hint = "write `memory: 4 GiB`, at least 256 MiB"
         raise item.problem(f"{item.text()!r} {what}", kind="bad-memory", hint=hint)
     return int(size)
-
-
-def _batch_rows(root: Section) -> int:
-    section = _sub(root, "batches", ("rows",))
-    return _integer(section, "rows", Project.batch_rows, 1, SEQUENCES_MAX) if section else Project.batch_rows
 
 
 def _executor(root: Section) -> ExecutorSettings:
@@ -408,24 +398,11 @@ def _settle(root: Section) -> datetime.timedelta:
     return datetime.timedelta(0) if ZERO.fullmatch(settle.text()) else settle.duration()
 
 
-def _files(root: Section) -> LandingSettings:
-    """How landed files are read."""
-    item = root.need("sources", LANDING_HINT).section().get("landing")
-    mapping = item is not None and item.is_mapping
-    return file_settings(item.section(LANDING_KEYS), LandingSettings()) if item and mapping else LandingSettings()
-
-
 def _files_of(root: Section, base: LandingSettings) -> dict[str, LandingSettings]:
     """The same, for relations that say so themselves."""
     relations = root.need("relations", "list the tables whose changes are the events").section().items()
     own = {name: item.section().get("file") for name, item in relations}
     return {name: file_settings(item.section(FILE_KEYS), base) for name, item in own.items() if item is not None}
-
-
-def _sources(root: Section) -> tuple[SourceSettings, ...]:
-    """Those beside the landing folder."""
-    entries = root.need("sources", LANDING_HINT).section().items()
-    return tuple(_source(name, item) for name, item in entries if name != "landing")
 
 
 def _source(name: str, item: Item) -> SourceSettings:
@@ -469,10 +446,6 @@ def _choice(section: Section | None, key: str, options: tuple[str, ...]) -> str:
 def _integer(section: Section, key: str, default: int, minimum: int, maximum: int) -> int:
     item = section.get(key)
     return item.integer(minimum, maximum) if item else default
-
-
-def _name(item: Item) -> str:
-    return _identifier(item.text(), item)
 
 
 def _identifier(name: str, item: Item) -> str:

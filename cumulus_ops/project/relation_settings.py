@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Literal
 
 from cumulus_ops.project.settings import OP_WORDS, LandingSettings, SealSettings
 from cumulus_ops.project.yaml_nodes import Item, Section
-from m3.datatypes import Type
 from m3.program import Relation
 
 __all__ = ["FILE_KEYS", "PRODUCERS", "check_column_name", "file_settings", "insert_only_relations", "relation_seals"]
@@ -44,7 +42,12 @@ def file_settings(section: Section, base: LandingSettings) -> LandingSettings:
     if null_values is not None:
         base = replace(base, null_values=null_values.words())
     if ops is not None:
-        base = replace(base, ops=_words(ops) if ops.is_mapping else _all_inserts(ops))
+        if not ops.is_mapping and ops.text() != "insert":
+            hint = (
+                "write `ops: insert` if files without the column `op` have inserts alone, or `ops: {new: I, gone: D}`"
+            )
+            raise ops.problem(f"{ops.text()!r} is neither insert nor a mapping of words", hint=hint)
+        base = replace(base, ops=_words(ops) if ops.is_mapping else "insert")
     if delimiter is not None:
         base = replace(base, delimiter=_delimiter(delimiter))
     return base
@@ -60,13 +63,6 @@ def _words(item: Item) -> dict[str, str]:
             hint = "words are compared in capitals; take it out, and let the source write another one"
             raise entry.problem(f"{word!r} means {meanings[word.strip().upper()]} already", hint=hint)
     return words
-
-
-def _all_inserts(item: Item) -> Literal["insert"]:
-    if item.text() != "insert":
-        hint = "write `ops: insert` if files without the column `op` have inserts alone, or `ops: {new: I, gone: D}`"
-        raise item.problem(f"{item.text()!r} is neither insert nor a mapping of words", hint=hint)
-    return "insert"
 
 
 def _delimiter(item: Item) -> str:
@@ -156,11 +152,8 @@ def _columns(item: Item, relation: Relation) -> tuple[str, ...]:
                 kind="unknown-column",
                 hint=f"columns of {relation.name}: {', '.join(types)}",
             )
-        _check_exact(name, types[name], item)
+        type_ = types[name]
+        if type_.kind not in EXACT:
+            hint = f"equal values of a {type_} may have several texts: seal another column, or declare {name} as decimal or bigint"
+            raise item.problem(f"{name} is a {type_}, which cannot be sealed", kind="bad-seal", hint=hint)
     return columns
-
-
-def _check_exact(name: str, type_: Type, item: Item) -> None:
-    if type_.kind not in EXACT:
-        hint = f"equal values of a {type_} may have several texts: seal another column, or declare {name} as decimal or bigint"
-        raise item.problem(f"{name} is a {type_}, which cannot be sealed", kind="bad-seal", hint=hint)
