@@ -43,13 +43,11 @@ def spark_environment(scratch: Path) -> dict[str, str]:
         "SPARK_LOCAL_DIRS": str(scratch),
         "SPARK_NO_DAEMONIZE": "1",
         "PYSPARK_PYTHON": sys.executable,
-        "PYTHONPATH": os.pathsep.join(p for p in (_code_folder(), os.environ.get("PYTHONPATH", "")) if p),
+        # Spark's Python workers import this package from there
+        "PYTHONPATH": os.pathsep.join(
+            p for p in (str(Path(__file__).resolve().parents[2]), os.environ.get("PYTHONPATH", "")) if p
+        ),
     }
-
-
-def _code_folder() -> str:
-    """Where this package is: Spark's Python workers import it from there."""
-    return str(Path(__file__).resolve().parents[2])
 
 
 def connect_token() -> dict[str, str]:

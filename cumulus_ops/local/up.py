@@ -289,7 +289,11 @@ class _Supervisor:
         processes.check_port(self.options.port, "the Airflow UI", f"--port {self.options.port + 1}")
         initialise(self.project)
         write_record(self.home, self.record)
-        self.servers = servers = Servers(self.home, self.options.port, _dag_folder(), self._write_down)
+        spec = importlib.util.find_spec("cumulus_ops")
+        assert spec is not None
+        assert spec.origin is not None
+        dags = Path(spec.origin).parent / "orchestration" / "dag_folder"
+        self.servers = servers = Servers(self.home, self.options.port, dags, self._write_down)
         with self.display.working("starting Spark and Airflow"):
             servers.begin(_spark_master(self.project))
             servers.start(self.project.folder)
@@ -396,10 +400,3 @@ def _welcome(project: Project, home: Path, record: Record, display: Display) -> 
     display.say(f"data:     land drops in {project.landing}/<coordinator>/")
     display.say(f"epochs:   a snapshot every {length:g} s, or now: cumulus epoch end --project {project.folder}")
     display.say(f"reports:  {project.reports / 'index.html'}")
-
-
-def _dag_folder() -> Path:
-    spec = importlib.util.find_spec("cumulus_ops")
-    assert spec is not None
-    assert spec.origin is not None
-    return Path(spec.origin).parent / "orchestration" / "dag_folder"

@@ -129,7 +129,9 @@ def _refuse_others(project: Project, catalog: Catalog, claimed: Claim) -> None:
         raise _state_lost(root)
     is_other = found.installation != identity.installation
     if (is_other or found.generation > identity.generation) and is_beginning(root, found, identity):
-        raise _unfinished(root)
+        message = "a new generation is being begun here, or `cumulus anew` was ended in its midst"
+        hint = "let it end; if nobody is at it any more, run it again: `cumulus anew`, or `cumulus anew --from-sources` if that was it"
+        raise SetupProblem(message, kind="anew-unfinished", place=str(root), hint=hint)
     if is_other:
         raise _of_another(root, found, identity, is_empty=not catalog.program.is_registered())
     if found.generation > identity.generation:
@@ -137,12 +139,15 @@ def _refuse_others(project: Project, catalog: Catalog, claimed: Claim) -> None:
     if found.generation < identity.generation and not _is_begun_here(root, identity):
         raise _of_earlier(root, found, identity)
     # Commits of different generations are not compared: where one has begun from the sources, they count from 1 again.
-    is_same, last = seen.generation == identity.generation, _last_commit(catalog)
+    is_same = seen.generation == identity.generation
+    last = catalog.commits.last_commit() if catalog.program.is_registered() else 0
     if is_same and seen.commit > last:
         raise older_catalog(root)
     if not (is_same and seen.commit == last) and not _has_newest_file(project, catalog):
         raise _state_lost(root)
-    _refuse_copy(project, catalog, identity)
+    here, recorded = home_of(project.state, project.catalog_url), catalog.installation.home()
+    if recorded is not None and is_original_there(recorded, here, identity):
+        raise _copied(here, recorded)
 
 
 def _is_begun_here(root: Path, identity: Identity) -> bool:
@@ -152,20 +157,10 @@ def _is_begun_here(root: Path, identity: Identity) -> bool:
     return (beginning is not None and beginning.new == identity) or claimed_by(root) == identity
 
 
-def _last_commit(catalog: Catalog) -> int:
-    return catalog.commits.last_commit() if catalog.program.is_registered() else 0
-
-
 def _has_newest_file(project: Project, catalog: Catalog) -> bool:
     """Whether the newest file of the log is there: it is not in a folder that was restored from a backup of before."""
     path = catalog.log.newest_file()
     return path is None or (project.state / path).exists()
-
-
-def _refuse_copy(project: Project, catalog: Catalog, identity: Identity) -> None:
-    here, recorded = home_of(project.state, project.catalog_url), catalog.installation.home()
-    if recorded is not None and is_original_there(recorded, here, identity):
-        raise _copied(here, recorded)
 
 
 def _copied(here: Home, recorded: Home) -> SetupProblem:
@@ -185,12 +180,6 @@ def _of_another(root: Path, found: Identity, identity: Identity, *, is_empty: bo
     if is_empty:
         hint = f"name the catalog that belongs to it (`catalog:`), or {FROM_SOURCES}"
     return SetupProblem(message, kind="state-of-another", place=str(root), hint=hint)
-
-
-def _unfinished(root: Path) -> SetupProblem:
-    message = "a new generation is being begun here, or `cumulus anew` was ended in its midst"
-    hint = "let it end; if nobody is at it any more, run it again: `cumulus anew`, or `cumulus anew --from-sources` if that was it"
-    return SetupProblem(message, kind="anew-unfinished", place=str(root), hint=hint)
 
 
 def _of_earlier(root: Path, found: Identity, identity: Identity) -> SetupProblem:

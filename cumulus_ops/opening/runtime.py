@@ -237,7 +237,9 @@ def _initialise(project: Project, source: str, versions: str | None) -> None:
     catalog = Catalog(project.catalog_url, project.state)
     try:
         Sources(project, catalog).check()
-        _refuse_other_formats(catalog, project.name)  # before anything is changed
+        found = catalog.database.state_format()
+        if found not in (None, FORMAT):
+            raise _other_format(project.name, found)  # before anything is changed
         catalog.database.migrate()
         claim_state(project, catalog)
         known = catalog.program.record() if catalog.program.is_registered() else None
@@ -337,12 +339,6 @@ def _coordination(record: ProgramRecord, plan: ProgramPlan) -> CoordinationPlan:
 
 
 ANEW = "`cumulus anew` makes the maps again, from the event log"
-
-
-def _refuse_other_formats(catalog: Catalog, name: str) -> None:
-    found = catalog.database.state_format()
-    if found not in (None, FORMAT):
-        raise _other_format(name, found)
 
 
 def _check_format(record: ProgramRecord) -> None:

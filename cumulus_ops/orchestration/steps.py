@@ -314,13 +314,10 @@ def _vote_upto(runtime: Runtime, coordinator: int, epoch: int, upto: int, patien
         return None
     fence_the_gone(runtime, coordinator)
     tell_where_coordinators_are(runtime)
-    return Voted(_epochs_of(runtime, coordinator, first), _complete(runtime))
-
-
-def _epochs_of(runtime: Runtime, coordinator: int, first: int) -> range:
-    """The epochs from ``first`` on that a coordinator has voted to end, in those of its memberships."""
+    # The epochs from `first` on that it has voted to end, in those of its memberships.
     mine = runtime.catalog.members.membership().find(coordinator)
-    return range(first, first) if mine is None else range(max(first, mine.first), mine.epoch)
+    epochs = range(first, first) if mine is None else range(max(first, mine.first), mine.epoch)
+    return Voted(epochs, _complete(runtime))
 
 
 def _complete(runtime: Runtime) -> range:
