@@ -59,6 +59,8 @@ def keys(context: click.Context, folder: Path, as_json: bool) -> None:
 
 def _state(runtime: Runtime, relation: str) -> dict[str, object]:
     settings, index = runtime.project.keys.get(relation), runtime.catalog.key_indexes.index(relation)
+    # an index that another program reads is built anew
+    readable = signature(next(r for r in runtime.project.relations if r.name == relation))
     runs = index.runs if index is not None else ()
     return {
         "relation": relation,
@@ -70,14 +72,9 @@ def _state(runtime: Runtime, relation: str) -> dict[str, object]:
         "index": "none"
         if settings is None
         else "up to date"
-        if index is not None and not index.is_behind and index.signature == _signature(runtime, relation)
+        if index is not None and not index.is_behind and index.signature == readable
         else "built with the next append",
     }
-
-
-def _signature(runtime: Runtime, relation: str) -> str:
-    """Of an index that this program reads: others are built anew."""
-    return signature(next(r for r in runtime.project.relations if r.name == relation))
 
 
 @keys.command()

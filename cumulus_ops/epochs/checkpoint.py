@@ -153,7 +153,14 @@ def commit(rt: Runtime, epoch: int) -> SnapshotReport:
     merge(rt)
     collect_garbage(rt)
     write_notices(rt)
-    return _report(rt, epoch)
+    snapshot = rt.catalog.snapshots.at(epoch)
+    assert snapshot is not None  # it was committed
+    batches = [b for b in rt.catalog.log.batches(epoch=epoch) if b.counts]
+    inserts, deletes = sum(b.inserts for b in batches), sum(b.deletes for b in batches)
+    corrections = rt.catalog.commits.corrections().get(epoch, 0)
+    totals = (inserts + deletes, inserts, deletes, corrections, snapshot.entries, snapshot.seconds)
+    errors = in_error(rt.catalog.results.view_errors(), epoch)
+    return SnapshotReport(epoch, snapshot.version, *totals, left_out(rt.catalog.history.failed(), epoch), errors)
 
 
 def _commit(rt: Runtime, epoch: int) -> None:
@@ -185,17 +192,6 @@ def _commit(rt: Runtime, epoch: int) -> None:
         except Conflict:
             if attempt == ATTEMPTS - 1:
                 raise
-
-
-def _report(rt: Runtime, epoch: int) -> SnapshotReport:
-    snapshot = rt.catalog.snapshots.at(epoch)
-    assert snapshot is not None  # it was committed
-    batches = [b for b in rt.catalog.log.batches(epoch=epoch) if b.counts]
-    inserts, deletes = sum(b.inserts for b in batches), sum(b.deletes for b in batches)
-    corrections = rt.catalog.commits.corrections().get(epoch, 0)
-    totals = (inserts + deletes, inserts, deletes, corrections, snapshot.entries, snapshot.seconds)
-    errors = in_error(rt.catalog.results.view_errors(), epoch)
-    return SnapshotReport(epoch, snapshot.version, *totals, left_out(rt.catalog.history.failed(), epoch), errors)
 
 
 @watched("correct")
