@@ -5,6 +5,6 @@
 
 from cumulus_ops.orchestration.assets import project_folder
 from cumulus_ops.orchestration.factory import build_dags
-from cumulus_ops.project.settings import load_project
+from cumulus_ops.project.project_file import load_project
 
 globals().update(build_dags(load_project(project_folder())))

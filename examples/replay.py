@@ -40,7 +40,8 @@ from cumulus_ops.epochs.minibatch import compute_batch, current_epoch, run_minib
 from cumulus_ops.epochs.voting import is_complete, vote
 from cumulus_ops.opening.runtime import Runtime, initialise, open_runtime
 from cumulus_ops.project.errors import NotYet
-from cumulus_ops.project.settings import Project, load_project
+from cumulus_ops.project.project_file import load_project
+from cumulus_ops.project.settings import Project
 from cumulus_ops.query.answers import read_answer
 from cumulus_ops.query.read import read_view
 

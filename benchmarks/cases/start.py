@@ -19,7 +19,7 @@ from benchmarks.states import scratch
 from cumulus_ops.cli.scaffold import write_project
 from cumulus_ops.epochs.driver import run_epochs
 from cumulus_ops.opening.runtime import initialise, open_runtime
-from cumulus_ops.project.settings import load_project
+from cumulus_ops.project.project_file import load_project
 
 __all__ = ["run"]
 

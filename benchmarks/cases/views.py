@@ -19,7 +19,8 @@ from benchmarks.settings import REPOSITORY, Settings
 from benchmarks.states import scratch
 from cumulus_ops.epochs.minibatch import run_minibatch
 from cumulus_ops.opening.runtime import Runtime, initialise, open_runtime
-from cumulus_ops.project.settings import ExecutorSettings, Project, load_project
+from cumulus_ops.project.project_file import load_project
+from cumulus_ops.project.settings import ExecutorSettings, Project
 from cumulus_ops.query.read import read_view
 from m3.datatypes import INT, decimal
 from m3.program import Column, Relation

@@ -19,7 +19,8 @@ from cumulus_ops.coordination.labelling.explanation import explain, to_svg
 from cumulus_ops.coordination.labelling.strategies import Coordination, advise, coordinate, fold
 from cumulus_ops.coordination.plan import AT_ONCE, SEALED, CoordinationPlan, ViewPlan
 from cumulus_ops.light import lazy_module
-from cumulus_ops.project.settings import Project, load_project
+from cumulus_ops.project.project_file import load_project
+from cumulus_ops.project.settings import Project
 
 if TYPE_CHECKING:
     from cumulus_ops.coordination import planning as coordination_planning

@@ -15,7 +15,8 @@ from cumulus_ops.cli.explaining import GROUPS, group_lines, rows_by_relation, st
 from cumulus_ops.cli.options import PROJECT, explained
 from cumulus_ops.cli.output import write_drawing
 from cumulus_ops.project.errors import InputProblem
-from cumulus_ops.project.settings import Project, load_project
+from cumulus_ops.project.project_file import load_project
+from cumulus_ops.project.settings import Project
 from cumulus_ops.project.yaml_nodes import read_text
 from m3.confluence.proof import prove
 from m3.dataflow import describe_dataflow

@@ -23,7 +23,8 @@ from cumulus_ops.layout.stages import Schedule, Shipment, Stage, levels, schedul
 from cumulus_ops.light import lazy_module
 from cumulus_ops.maps.runs import AccessPath
 from cumulus_ops.project.errors import InputProblem
-from cumulus_ops.project.settings import Project, load_project
+from cumulus_ops.project.project_file import load_project
+from cumulus_ops.project.settings import Project
 from m3 import Program
 from m3.confluence.proof import prove
 from m3.explain.report import view_maps

@@ -15,7 +15,7 @@ from rich.markup import escape
 
 from cumulus_ops.light import lazy_module
 from cumulus_ops.project.errors import CumulusError, SetupProblem
-from cumulus_ops.project.settings import load_project
+from cumulus_ops.project.project_file import load_project
 from m3.errors import M3Error
 
 if TYPE_CHECKING:

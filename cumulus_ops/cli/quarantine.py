@@ -15,7 +15,7 @@ from cumulus_ops.cli.options import JSON, PROJECT, explained, opened
 from cumulus_ops.cli.output import console, print_json, shown, visible
 from cumulus_ops.epochs.quarantine import PutAside, Retried, drop_put_aside, put_aside, retry_put_aside, shown_rows
 from cumulus_ops.opening.runtime import initialise
-from cumulus_ops.project.settings import load_project
+from cumulus_ops.project.project_file import load_project
 
 if TYPE_CHECKING:
     from cumulus_ops.sources.drops import Ignored

@@ -13,9 +13,9 @@ from cumulus_ops.cli.writing import write_rows
 from cumulus_ops.epochs.status import status as read_status
 from cumulus_ops.opening.runtime import open_runtime
 from cumulus_ops.project.errors import ViewInError
-from cumulus_ops.project.settings import load_project
+from cumulus_ops.project.project_file import load_project
 from cumulus_ops.query.answers import Answer, read_answer
-from cumulus_ops.query.errors import described_error
+from cumulus_ops.query.errors import describe_error
 
 __all__ = ["query", "status"]
 
@@ -89,7 +89,7 @@ def query(
             try:
                 answer = read_answer(runtime, view, as_of=as_of, tentative=tentative)
             except ViewInError as problem:
-                problem, details = described_error(runtime, view, problem, as_of=as_of, tentative=tentative)
+                problem, details = describe_error(runtime, view, problem, as_of=as_of, tentative=tentative)
                 if form == "json":
                     print_json({"in_error": details})
                 show(problem)

@@ -25,7 +25,7 @@ from cumulus_ops.epochs.driver import run_epochs, run_waiting
 from cumulus_ops.epochs.minibatch import run_minibatch, settle
 from cumulus_ops.epochs.status import status
 from cumulus_ops.opening.runtime import initialise, open_runtime
-from cumulus_ops.project.settings import load_project
+from cumulus_ops.project.project_file import load_project
 from cumulus_ops.project.verdicts import FAILED, UNPROVED
 from cumulus_ops.validation.run import validate as prove
 

@@ -13,8 +13,7 @@ from cumulus_ops.cli.options import explained
 from cumulus_ops.coordination.plan import read_plan
 from cumulus_ops.opening.runtime import initialise
 from cumulus_ops.project.errors import InputProblem
-from cumulus_ops.project.project_file import FILE_NAME
-from cumulus_ops.project.settings import load_project
+from cumulus_ops.project.project_file import FILE_NAME, load_project
 
 __all__ = ["init", "land_sample", "write_project"]
 

@@ -19,7 +19,7 @@ from cumulus_ops.local.doctor import FIX, examine
 from cumulus_ops.local.up import UpOptions, run_down, run_up, start_detached
 from cumulus_ops.opening.runtime import open_runtime
 from cumulus_ops.project.errors import IntegrityProblem
-from cumulus_ops.project.settings import load_project
+from cumulus_ops.project.project_file import load_project
 
 if TYPE_CHECKING:
     from cumulus_ops.epochs.scrubbing import DamagedFile, DamagedRun, ScrubReport

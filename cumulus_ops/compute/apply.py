@@ -39,7 +39,7 @@ __all__ = [
     "Loaded",
     "apply_events",
     "apply_statement",
-    "retracted",
+    "retract_batch",
     "settle",
     "settle_cycle",
     "start_deltas",
@@ -229,7 +229,9 @@ def apply_statement(
 MINUS = np.array([-1])
 
 
-def retracted(plan: ProgramPlan, root: Path, runs: Sequence[Run], batch: Batch, label: str = "") -> tuple[NewRun, ...]:
+def retract_batch(
+    plan: ProgramPlan, root: Path, runs: Sequence[Run], batch: Batch, label: str = ""
+) -> tuple[NewRun, ...]:
     """Write the negative of a batch's deltas in ``runs``; nothing becomes visible by it. ``label`` says whose step does."""
     first, last = plan.versions.span(batch)
     return write_runs(root, _negatives(plan, root, runs, first, last), label)

@@ -18,7 +18,7 @@ import pyarrow.compute as pc
 from cumulus_ops.compute.vector import Frame, evaluate, select
 from cumulus_ops.layout.groups import Group, reordered
 from cumulus_ops.layout.statements import Product, ReadPlan, StatementPlan
-from cumulus_ops.maps.columns import canonical, join_limbs, limbs, narrowed, take_rows, to_numpy
+from cumulus_ops.maps.columns import canonical, join_limbs, limbs, narrow_units, take_rows, to_numpy
 from cumulus_ops.maps.deltas import (
     SAFE,
     VERSION,
@@ -502,7 +502,7 @@ def sum_groups(groups: Groups, units: np.ndarray, rows: np.ndarray | None) -> np
     units = units if rows is None else units[rows]
     count = len(groups.first)
     if units.dtype == object:
-        return narrowed(_add_up(count, number, units))
+        return narrow_units(_add_up(count, number, units))
     if len(units) and max(int(units.max()), -int(units.min())) * len(units) < SAFE:
         return _add_up(count, number, units)
     return join_limbs([_add_up(count, number, limb) for limb in limbs(pa.array(units))])

@@ -16,7 +16,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from cumulus_ops.maps.columns import from_words, is_wide, narrow_column, narrowed, to_column, to_numpy
+from cumulus_ops.maps.columns import from_words, is_wide, narrow_column, narrow_units, to_column, to_numpy
 from cumulus_ops.project.errors import InputProblem
 from m3.datatypes import INT64_MAX, INT64_MIN, Type
 from m3.scalars import Call, Const
@@ -200,7 +200,7 @@ def compare(op: str, args: Sequence[pa.Array], scales: Sequence[int]) -> pa.Arra
 def unfit(units: np.ndarray, to: Type) -> np.ndarray:
     """Which numbers do not fit a type."""
     if to.kind == "int":
-        if narrowed(units).dtype != object:
+        if narrow_units(units).dtype != object:
             return np.zeros(len(units), bool)
         return ((units < INT64_MIN) | (units > INT64_MAX)).astype(bool)
     return (abs(units) >= 10**to.precision).astype(bool)

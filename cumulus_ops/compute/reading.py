@@ -18,7 +18,7 @@ from cumulus_ops.compute.vector import Frame
 from cumulus_ops.files.log_files import OpenLog
 from cumulus_ops.layout.plans import ProgramPlan
 from cumulus_ops.maps.columns import stack, to_physical, whole_column
-from cumulus_ops.maps.deltas import VERSION, projected, versions
+from cumulus_ops.maps.deltas import VERSION, project_deltas, versions
 from cumulus_ops.maps.packs import Pack, open_run
 from cumulus_ops.maps.runs import AccessPath, RunData, build_run
 from m3.datatypes import Type
@@ -261,7 +261,7 @@ class OwnDeltas:
 
     def _build(self, path: AccessPath) -> RunData:
         if path not in self._runs:
-            self._runs[path] = build_run(projected(self._tables[path.map], path.keys, path.values), path)
+            self._runs[path] = build_run(project_deltas(self._tables[path.map], path.keys, path.values), path)
         return self._runs[path]
 
     def get(self, path: AccessPath) -> list[RunData]:

@@ -20,8 +20,9 @@ from cumulus_ops.local.processes import interruptible, only_one
 from cumulus_ops.local.up import Servers
 from cumulus_ops.project import names
 from cumulus_ops.project.errors import SetupProblem
+from cumulus_ops.project.project_file import load_project
 from cumulus_ops.project.rhythm import Rhythm
-from cumulus_ops.project.settings import Project, load_project
+from cumulus_ops.project.settings import Project
 
 if TYPE_CHECKING:
     from cumulus_ops.epochs.status import Status

@@ -22,7 +22,7 @@ from cumulus_ops.opening.runtime import Runtime
 from cumulus_ops.project.errors import Conflict
 from cumulus_ops.project.processes import reach
 from cumulus_ops.project.versions import epoch_end
-from cumulus_ops.publishing.telling import watched, write_notices
+from cumulus_ops.publishing.telling import watch_step, write_notices
 from cumulus_ops.query.errors import view_error
 from cumulus_ops.query.read import failed_checks_upto
 
@@ -35,7 +35,7 @@ __all__ = ["SnapshotReport", "collect_garbage", "commit", "correct", "merge", "r
 REFRESH_ATTEMPTS = 3
 
 
-@watched("refresh")
+@watch_step("refresh")
 def refresh(rt: Runtime) -> int:
     """Bring all maps that depend on derivations up to date with the newest commit; costs nothing where there are none.
 
@@ -134,7 +134,7 @@ class SnapshotReport:
     in_error: tuple[InError, ...] = ()
 
 
-@watched("checkpoint")
+@watch_step("checkpoint")
 def commit(rt: Runtime, epoch: int) -> SnapshotReport:
     """Turn a complete epoch into a snapshot of all maps; when it is one, only report it. Those after it to which nothing was appended
     repeat it.
@@ -194,7 +194,7 @@ def _commit(rt: Runtime, epoch: int) -> None:
                 raise
 
 
-@watched("correct")
+@watch_step("correct")
 def correct(rt: Runtime) -> int:
     """One pass of corrections over the live history, up to the newest commit.
 

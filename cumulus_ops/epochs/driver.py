@@ -21,7 +21,7 @@ from cumulus_ops.epochs.setting_aside import is_due
 from cumulus_ops.epochs.voting import apply_left, is_complete, vote
 from cumulus_ops.opening.runtime import Runtime
 from cumulus_ops.project.verdicts import EQUAL, PASSED, outcome_of
-from cumulus_ops.publishing.publishing import awaiting, publish, publish_lost, to_validate
+from cumulus_ops.publishing.publishing import list_awaiting, list_to_validate, publish, publish_lost
 from cumulus_ops.validation.run import validate
 
 __all__ = ["run_epochs", "run_waiting"]
@@ -225,12 +225,12 @@ def _complete(rt: Runtime, on_progress: Callable[[str], None], validating: bool)
     _finalise(rt, on_progress)
     if validating:
         _validate_finals(rt, on_progress)
-    for epoch in awaiting(rt, "publish"):
+    for epoch in list_awaiting(rt, "publish"):
         publish(rt, epoch)
         for error in in_error(rt.catalog.results.view_errors(), epoch):
             on_progress(f"epoch {epoch}: view {error.view} is in error {error}")
     names = [view.name for view in rt.program.views]
-    for epoch in to_validate(rt) if validating else ():
+    for epoch in list_to_validate(rt) if validating else ():
         outcome = validate(rt, epoch, rt.project.validation.chosen(names, len(rt.catalog.results.validations())))
         on_progress(
             f"epoch {epoch}: validation {_shouted(outcome.outcome)}, {outcome.summary}, see {outcome.docs_index}"

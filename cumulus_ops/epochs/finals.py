@@ -41,8 +41,8 @@ from cumulus_ops.publishing.final_tables import (
     open_final,
     rewrite_final,
 )
-from cumulus_ops.publishing.telling import watched
-from cumulus_ops.query.answers import SealedView, final_rows, sealed_views
+from cumulus_ops.publishing.telling import watch_step
+from cumulus_ops.query.answers import SealedView, find_sealed_views, read_final_rows
 
 __all__ = [
     "FinalReport",
@@ -74,7 +74,7 @@ class _Ready:
     upto: int
 
 
-@watched("finalise")
+@watch_step("finalise")
 def finalise(rt: Runtime) -> FinalReport:
     """Say of the rows of closed values that they are final, where they are, and publish them. Corrects and refreshes first, if that is due. Waits for
     nobody: what others have yet to do is left to a later call.
@@ -82,7 +82,7 @@ def finalise(rt: Runtime) -> FinalReport:
     Raises:
         Exception: a correction or a refresh failed, see :func:`~cumulus_ops.epochs.checkpoint.correct`.
     """
-    views = sealed_views(rt)
+    views = find_sealed_views(rt)
     if not views:
         return FinalReport()
     found: tuple[FinalPartition, ...] = ()
@@ -210,7 +210,7 @@ def _count(rt: Runtime, view: SealedView, partitions: Mapping[str, int]) -> dict
     if not partitions:
         return None
     try:
-        _, places = final_rows(rt, view, list(partitions))
+        _, places = read_final_rows(rt, view, list(partitions))
     except ViewInError as problem:
         log.info("view %s is in error, and has no final rows: %s", view.view.name, problem)
         return None
@@ -244,7 +244,7 @@ def publish_lost_finals(rt: Runtime) -> list[str]:
         SetupProblem: a table is another's by now.
     """
     done = []
-    for view in sealed_views(rt) if rt.project.published is not None else ():
+    for view in find_sealed_views(rt) if rt.project.published is not None else ():
         path, name = final_table(rt.project, view.view.name), view.view.name
         if path is None or rt.catalog.results.published_table(path.name) is None or not rt.catalog.finals.finals(name):
             continue
@@ -284,7 +284,7 @@ def _append(
     known: tuple[str, int] | None,
 ) -> bool:
     """Append what is missing; returns False if which values the table has cannot be told."""
-    rows, places = final_rows(rt, view, [f.value for f in mine], checked=False)
+    rows, places = read_final_rows(rt, view, [f.value for f in mine], checked=False)
     numbers = np.array([f.id for f in mine])
     reach("finalise.before-table")
     done = append_final(table, rows, numbers[places], numbers.tolist(), since, rt.program.name, known)
@@ -297,7 +297,7 @@ def _append(
 
 def _rewrite(rt: Runtime, view: SealedView, table: FinalTable, known: tuple[str, int] | None) -> None:
     mine = rt.catalog.finals.finals(view.view.name)
-    rows, _ = final_rows(rt, view, [f.value for f in mine], checked=False)
+    rows, _ = read_final_rows(rt, view, [f.value for f in mine], checked=False)
     reach("finalise.before-table")
     done = rewrite_final(table, rows, [f.id for f in mine], rt.program.name, known)
     reach("finalise.before-published")

@@ -18,16 +18,18 @@ from cumulus_ops.compute.steps import MinibatchTask, StepResult, explain, verdic
 from cumulus_ops.coordination.barriers import SETTLE, waits_for
 from cumulus_ops.epochs.checkpoint import correct, merge, refresh, refresh_task, try_refresh
 from cumulus_ops.epochs.setting_aside import apply_apart, is_set_aside, is_suspect, retry_due, tell_of
-from cumulus_ops.opening.runtime import Runtime
+from cumulus_ops.opening.runtime import Runtime, open_runtime
 from cumulus_ops.project.errors import Conflict, CumulusError, NotYet
 from cumulus_ops.project.processes import reach
 from cumulus_ops.project.rhythm import Rhythm
-from cumulus_ops.publishing.telling import watched
+from cumulus_ops.project.settings import Project
+from cumulus_ops.publishing.telling import watch_step
 
 __all__ = [
     "BatchReport",
     "Computed",
     "apply_batch",
+    "apply_here",
     "commit_batch",
     "compute_batch",
     "current_epoch",
@@ -66,7 +68,7 @@ def current_epoch(rt: Runtime, coordinator: int) -> int:
     return rt.catalog.members.position(coordinator)[0]
 
 
-@watched("apply")
+@watch_step("apply")
 def run_minibatch(
     rt: Runtime,
     coordinator: int,
@@ -242,6 +244,13 @@ def apply_batch(rt: Runtime, batch: int) -> int | None:
             if attempt == ATTEMPTS - 1:
                 raise
     raise AssertionError("unreachable")
+
+
+def apply_here(project: Project, batch: int) -> Iterator[bytes]:
+    """What the process does in which a batch is tried apart (:func:`~cumulus_ops.epochs.setting_aside.apply_apart`)."""
+    with open_runtime(project, "inprocess") as rt:
+        apply_batch(rt, batch)
+    yield from ()
 
 
 @dataclass(frozen=True)

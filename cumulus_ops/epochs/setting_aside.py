@@ -8,18 +8,18 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from cumulus_ops.catalog.asides import UNENDED
 from cumulus_ops.catalog.records import Batch, HistoryEntry, Step
-from cumulus_ops.compute.apply import retracted
+from cumulus_ops.compute.apply import retract_batch
 from cumulus_ops.compute.steps import StepResult, Task, explain, verdict
 from cumulus_ops.epochs.quarantine import retry_batch
-from cumulus_ops.opening.runtime import Runtime, open_runtime
+from cumulus_ops.opening.runtime import Runtime
 from cumulus_ops.project.errors import Conflict, CumulusError
 from cumulus_ops.project.processes import ChildDied, run_apart
-from cumulus_ops.project.settings import LEAST_MEMORY, Project
+from cumulus_ops.project.settings import LEAST_MEMORY
 from cumulus_ops.publishing.telling import write_notices
 
 __all__ = [
@@ -57,6 +57,10 @@ SMALLER = 4
 INTERPRETER_BYTES = 2 << 30
 
 
+#: What that process runs. It is found by its name there, and applies as everybody does.
+APPLY_HERE = "cumulus_ops.epochs.minibatch:apply_here"
+
+
 class DiedOfIt(CumulusError):
     """A batch was set aside because a process that did nothing else died of it."""
 
@@ -78,7 +82,7 @@ def apply_apart(rt: Runtime, batch: int) -> None:
     attempts = 1 if rt.catalog.log.batch(batch).deaths else DEATHS
     for attempt in range(attempts):
         try:
-            for _ in run_apart(f"{__name__}:apply_here", project, batch, data_bytes=room):
+            for _ in run_apart(APPLY_HERE, project, batch, data_bytes=room):
                 pass
             return
         except ChildDied as death:
@@ -89,15 +93,6 @@ def apply_apart(rt: Runtime, batch: int) -> None:
                 rt.catalog.asides.set_aside_dead(batch, f"{reason}\n{more}", clock_s())
                 hint = "`cumulus batch list` shows it"
                 raise DiedOfIt(reason, kind="set-aside", place=f"batch {batch}", hint=hint) from death
-
-
-def apply_here(project: Project, batch: int) -> Iterator[bytes]:
-    """What the other process does."""
-    from cumulus_ops.epochs.minibatch import apply_batch
-
-    with open_runtime(project, "inprocess") as rt:
-        apply_batch(rt, batch)
-    yield from ()
 
 
 def is_due(batch: Batch) -> bool:
@@ -219,5 +214,5 @@ def retract(rt: Runtime, step: Step, entry: HistoryEntry, reason: str) -> None:
     runs = [r for r in rt.catalog.commits.runs(rt.catalog.commits.last_commit()) if r.map in rt.plan.base]
     root, own = rt.project.state, [r for r in runs if r.commit == entry.batch.commit]
     others = [r for r in runs if r.commit != entry.batch.commit]
-    negative, corrections = (retracted(rt.plan, root, part, entry.batch, step.label) for part in (own, others))
+    negative, corrections = (retract_batch(rt.plan, root, part, entry.batch, step.label) for part in (own, others))
     rt.catalog.asides.retract(entry, negative, corrections, reason)

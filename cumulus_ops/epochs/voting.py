@@ -15,7 +15,7 @@ from cumulus_ops.opening.runtime import Runtime
 from cumulus_ops.project.errors import NotYet
 from cumulus_ops.project.processes import reach
 from cumulus_ops.project.rhythm import Rhythm
-from cumulus_ops.publishing.telling import watched
+from cumulus_ops.publishing.telling import watch_step
 
 __all__ = [
     "apply_appended",
@@ -32,7 +32,7 @@ __all__ = [
 log = logging.getLogger(__name__)
 
 
-@watched("vote")
+@watch_step("vote")
 def vote(rt: Runtime, coordinator: int, epoch: int, upto: int | None = None) -> None:
     """Vote to end an epoch for a coordinator: no event of it will come any more. A no-op when done before. An epoch that this completes, and
     to which nothing was appended, has its snapshot at once: the one before.

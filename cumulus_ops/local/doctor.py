@@ -19,9 +19,9 @@ from cumulus_ops.local import processes
 from cumulus_ops.local.up import read_record, servers_folder
 from cumulus_ops.project.errors import CumulusError, SetupProblem
 from cumulus_ops.project.names import hide, shown_url
-from cumulus_ops.project.project_file import FILE_NAME
+from cumulus_ops.project.project_file import FILE_NAME, load_project
 from cumulus_ops.project.rhythm import Rhythm
-from cumulus_ops.project.settings import Project, load_project
+from cumulus_ops.project.settings import Project
 
 __all__ = ["FIX", "OK", "WARN", "Finding", "examine"]
 

@@ -28,7 +28,8 @@ from cumulus_ops.local.processes import Child, KnownProcess, end_all, free_port,
 from cumulus_ops.local.spark_service import connect_token, start_connect_server, wait_for_port
 from cumulus_ops.project import names
 from cumulus_ops.project.errors import SetupProblem
-from cumulus_ops.project.settings import Project, load_project
+from cumulus_ops.project.project_file import load_project
+from cumulus_ops.project.settings import Project
 
 __all__ = [
     "Record",

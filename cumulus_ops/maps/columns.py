@@ -42,7 +42,7 @@ __all__ = [
     "logical_type",
     "mix",
     "narrow_column",
-    "narrowed",
+    "narrow_units",
     "physical_type",
     "stack",
     "take_rows",
@@ -111,7 +111,7 @@ def to_column(units: np.ndarray, null: np.ndarray | None = None) -> pa.Array:
     """Numbers of up to 38 digits as a column, int64 or wide; NULL where the mask ``null`` says so."""
     if units.dtype == object and null is not None:
         units = np.where(null, 0, units)
-    units = narrowed(units)
+    units = narrow_units(units)
     if units.dtype != object:
         return pa.array(units, mask=null)
     low = (units & LOW_WORD).astype(np.uint64).view(np.int64)
@@ -126,7 +126,7 @@ def total_column(units: np.ndarray) -> pa.Array:
     return to_column(units)
 
 
-def narrowed(units: np.ndarray) -> np.ndarray:
+def narrow_units(units: np.ndarray) -> np.ndarray:
     """The same numbers as int64, if they fit."""
     if units.dtype != object:
         return units

@@ -23,7 +23,7 @@ from cumulus_ops.maps.columns import (
     join_limbs,
     limbs,
     narrow_column,
-    narrowed,
+    narrow_units,
     physical_type,
     stack,
     take_rows,
@@ -46,7 +46,7 @@ __all__ = [
     "join_digits",
     "map_of",
     "multiply",
-    "projected",
+    "project_deltas",
     "sum_deltas",
     "sum_exactly",
     "sum_ranges",
@@ -103,7 +103,7 @@ def join_digits(columns: Sequence[np.ndarray]) -> np.ndarray:
     units = first.astype(object)
     for place, column in enumerate(higher, 1):
         units = units + column.astype(object) * BASE**place
-    return narrowed(units)
+    return narrow_units(units)
 
 
 def delta_values(table: pa.Table, column: str) -> np.ndarray:
@@ -156,7 +156,7 @@ def sum_deltas(tables: Sequence[pa.Table]) -> pa.Table:
     return _drop_zeros(summed).combine_chunks()
 
 
-def projected(delta: pa.Table, keys: Sequence[int] | None, values: Sequence[str] | None) -> pa.Table:
+def project_deltas(delta: pa.Table, keys: Sequence[int] | None, values: Sequence[str] | None) -> pa.Table:
     """Summed deltas with only some of their keys, by position, and only some of their maps; None for all."""
     if values is not None:
         dropped = [name for name in value_names(delta) if map_of(name) not in values]
@@ -311,7 +311,7 @@ def sum_ranges(units: np.ndarray, starts: np.ndarray) -> np.ndarray:
     if len(starts) == 0:
         return units[:0]
     if units.dtype == object:
-        return narrowed(np.add.reduceat(units, starts))
+        return narrow_units(np.add.reduceat(units, starts))
     if _find_extent(units) * len(units) < SAFE:
         return np.add.reduceat(units, starts)
     return join_limbs([np.add.reduceat(limb, starts) for limb in (units & LOW, units >> 32)])
@@ -326,7 +326,7 @@ def multiply(a: np.ndarray, b: np.ndarray) -> np.ndarray:
             return pc.multiply_checked(pa.array(a), pa.array(b) if len(b) > 1 else pa.scalar(int(b[0]))).to_numpy()
         except pa.ArrowInvalid:
             pass
-    return narrowed(a.astype(object) * b)
+    return narrow_units(a.astype(object) * b)
 
 
 def _find_extent(values: np.ndarray) -> int:

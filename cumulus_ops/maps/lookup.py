@@ -15,7 +15,17 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from cumulus_ops.maps.columns import LOW, alike, hash_columns, is_wide, join_limbs, narrowed, take_rows, to_numpy, words
+from cumulus_ops.maps.columns import (
+    LOW,
+    alike,
+    hash_columns,
+    is_wide,
+    join_limbs,
+    narrow_units,
+    take_rows,
+    to_numpy,
+    words,
+)
 from cumulus_ops.maps.deltas import SAFE
 from cumulus_ops.maps.encodings import Array, damaged, frame_of, is_number, narrow
 from cumulus_ops.maps.runs import CODE_BITS, FENCE_ROWS, RunData
@@ -265,7 +275,7 @@ class _Total:
 
     def placed(self, origin: np.ndarray) -> np.ndarray:
         """The totals in the caller's order."""
-        sums = join_limbs([self._low, self._sum]) if self._halved else narrowed(self._sum)
+        sums = join_limbs([self._low, self._sum]) if self._halved else narrow_units(self._sum)
         result = np.empty_like(sums)
         result[origin] = sums
         return result
@@ -372,7 +382,7 @@ def _gather_slices(
         nothing = np.zeros(0, np.int64)
         return Slices(nothing, tuple(columns), dict.fromkeys(names, nothing), nothing)
     requests = np.concatenate([requested for _, requested, _ in parts])
-    values = {name: narrowed(np.concatenate([run.units(name, rows) for run, _, rows in parts])) for name in names}
+    values = {name: narrow_units(np.concatenate([run.units(name, rows) for run, _, rows in parts])) for name in names}
     versions = np.concatenate([run.versions.units(rows) for run, _, rows in parts])
     return Slices(request.origin[requests], tuple(columns), values, versions)
 

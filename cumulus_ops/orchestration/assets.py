@@ -12,7 +12,7 @@ from airflow.sdk import Asset, BaseOperatorLink
 from airflow.sdk.configuration import conf
 
 from cumulus_ops.project import names
-from cumulus_ops.project.settings import load_project
+from cumulus_ops.project.project_file import load_project
 
 __all__ = [
     "EPOCH",

@@ -13,7 +13,7 @@ from airflow.sdk import Asset, BaseOperator, BaseSensorOperator, Context, PokeRe
 from cumulus_ops.light import lazy_module
 from cumulus_ops.orchestration.assets import EPOCH, ReportLink, SnapshotLink, absolute_page
 from cumulus_ops.project import names
-from cumulus_ops.project.settings import load_project
+from cumulus_ops.project.project_file import load_project
 
 if TYPE_CHECKING:
     from cumulus_ops.catalog.finals import FinalPartition

@@ -80,7 +80,7 @@ class WebPages:
     @cached_property
     def _pages(self) -> FastAPI:
         from cumulus_ops.orchestration.assets import project_folder
-        from cumulus_ops.project.settings import load_project
+        from cumulus_ops.project.project_file import load_project
         from cumulus_ops.web import create_app
 
         return create_app(lambda: [load_project(project_folder())], may_read, airflow_root())

@@ -12,8 +12,9 @@ from urllib.parse import quote
 from cumulus_ops.light import without_pandas
 from cumulus_ops.opening.runtime import Runtime, initialise, open_runtime
 from cumulus_ops.project.errors import CumulusError
-from cumulus_ops.project.settings import Project, load_project
-from cumulus_ops.publishing.telling import watched_task
+from cumulus_ops.project.project_file import load_project
+from cumulus_ops.project.settings import Project
+from cumulus_ops.publishing.telling import watch_task
 
 __all__ = ["Patience", "SnapshotInvalid", "running", "task_address"]
 
@@ -41,7 +42,7 @@ def running(
     if (executor or project.executor.kind) == "inprocess" and not frames:
         without_pandas()
     log_address = task_address(os.environ)
-    with watched_task(project, step, coordinator, log_address):
+    with watch_task(project, step, coordinator, log_address):
         initialise(project)
         with open_runtime(project, executor or None) as runtime:
             runtime.catalog.problems.log_address = log_address

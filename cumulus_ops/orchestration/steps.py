@@ -365,7 +365,7 @@ def publish_committed(folder: str) -> Published:
     """Publish every snapshot that is not published yet, oldest first. Views in error are no failure: they are said."""
 
     with running(folder, "inprocess", "publish") as (_, runtime):
-        for epoch in publishing.awaiting(runtime, "publish"):
+        for epoch in publishing.list_awaiting(runtime, "publish"):
             log.info("epoch %d published: %s", epoch, publishing.publish(runtime, epoch))
         for view in (*publishing.publish_lost(runtime), *finals.publish_lost_finals(runtime)):
             log.warning("view %s: its table was gone or older, and is published again", view)
@@ -373,7 +373,7 @@ def publish_committed(folder: str) -> Published:
         errors = {e.view: str(e) for e in newest_errors(runtime)}
         for view, reason in errors.items():
             log.warning("view %s is in error, and not published, %s", view, reason)
-        return Published(list(publishing.to_validate(runtime)), errors)
+        return Published(list(publishing.list_to_validate(runtime)), errors)
 
 
 def _warn_of_expired(runtime: Runtime, consumer: str) -> None:
@@ -397,7 +397,7 @@ def validate_committed(folder: str) -> dict[int, str]:
         settings, names = project.validation, [view.name for view in runtime.program.views]
         reports = [
             validating.validate(runtime, e, settings.chosen(names, len(runtime.catalog.results.validations())))
-            for e in publishing.to_validate(runtime)
+            for e in publishing.list_to_validate(runtime)
         ]
         write_notices(runtime)  # without publishing, this is where reading has found views in error
         _warn_of_expired(runtime, "validate")

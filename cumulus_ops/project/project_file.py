@@ -60,7 +60,7 @@ from cumulus_ops.project.yaml_nodes import Item, Section, read_text, read_yaml
 from m3.datatypes import BOOL, DATE, DOUBLE, INT, MAX_PRECISION, STRING, TIMESTAMP, Type, decimal
 from m3.program import Column, Relation
 
-__all__ = ["FILE_NAME", "column_type", "read_project"]
+__all__ = ["FILE_NAME", "column_type", "load_project"]
 
 
 FILE_NAME = "cumulus.yaml"
@@ -99,8 +99,16 @@ TYPE_HINT = (
 )
 
 
-def read_project(path: Path, environment: Mapping[str, str] | None = None) -> Project:
-    """The project in ``path`` (a folder or its ``cumulus.yaml``); see :func:`cumulus_ops.project.settings.load_project`."""
+def load_project(path: Path, environment: Mapping[str, str] | None = None) -> Project:
+    """The project in ``path``, a folder or its ``cumulus.yaml``.
+
+    Args:
+        path: the folder; relative paths in the file start there.
+        environment: where ``${NAME}`` is taken from; None means the process's environment.
+
+    Raises:
+        InputProblem: with file, line and hint.
+    """
     file = (path / FILE_NAME if path.is_dir() else path).resolve()
     if not file.exists():
         raise InputProblem(

@@ -1,6 +1,6 @@
 """A project is a folder with a ``cumulus.yaml``: what to maintain, from which sources, where to keep it.
 
-:func:`load_project` reads and checks it; every error names file, line and what to do. ``${NAME}`` and
+:func:`~cumulus_ops.project.project_file.load_project` reads and checks it; every error names file, line and what to do. ``${NAME}`` and
 ``${NAME:-default}`` in values are taken from the environment, so that secrets never stand in the file.
 """
 
@@ -35,7 +35,6 @@ __all__ = [
     "SealSettings",
     "SourceSettings",
     "ValidationSettings",
-    "load_project",
 ]
 
 
@@ -306,18 +305,3 @@ LEAST_MEMORY = 256 << 20
 def machine_memory() -> int:
     """The bytes of memory of this machine."""
     return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-
-
-def load_project(path: Path, environment: Mapping[str, str] | None = None) -> Project:
-    """The project in ``path``, a folder or its ``cumulus.yaml``.
-
-    Args:
-        path: the folder; relative paths in the file start there.
-        environment: where ``${NAME}`` is taken from; None means the process's environment.
-
-    Raises:
-        InputProblem: with file, line and hint.
-    """
-    from cumulus_ops.project.project_file import read_project  # it needs the classes above
-
-    return read_project(path, environment)

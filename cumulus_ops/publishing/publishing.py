@@ -15,15 +15,15 @@ from cumulus_ops.opening.runtime import Runtime
 from cumulus_ops.project.errors import ViewInError
 from cumulus_ops.project.processes import reach
 from cumulus_ops.publishing.delta_tables import find_mark, open_table, publish_error, publish_view
-from cumulus_ops.publishing.telling import watched, write_notices
+from cumulus_ops.publishing.telling import watch_step, write_notices
 from cumulus_ops.query.answers import require_finals
 from cumulus_ops.query.errors import view_error
 from cumulus_ops.query.read import read_view
 
-__all__ = ["awaiting", "publish", "publish_lost", "to_validate"]
+__all__ = ["list_awaiting", "list_to_validate", "publish", "publish_lost"]
 
 
-def awaiting(rt: Runtime, consumer: str) -> Iterator[int]:
+def list_awaiting(rt: Runtime, consumer: str) -> Iterator[int]:
     """The epochs of the snapshots that ``consumer`` (``publish`` or ``validate``) has yet to deal with, oldest first, each
     once. It asks before each: while one is dealt with, the next may expire."""
     last = -1
@@ -32,11 +32,11 @@ def awaiting(rt: Runtime, consumer: str) -> Iterator[int]:
         yield last
 
 
-def to_validate(rt: Runtime) -> Iterator[int]:
+def list_to_validate(rt: Runtime) -> Iterator[int]:
     """The epochs that await validation and are due by the project's settings; the others need not wait any longer. One is due as well if
     one is that repeats its snapshot; as long as no other has come, that may be so later."""
     settings = rt.project.validation
-    for epoch in awaiting(rt, "validate"):
+    for epoch in list_awaiting(rt, "validate"):
         last, has_successor = rt.catalog.snapshots.last_repeat(epoch)
         if settings.due(epoch, last):
             yield epoch
@@ -44,7 +44,7 @@ def to_validate(rt: Runtime) -> Iterator[int]:
             rt.catalog.snapshots.record_done("validate", epoch)
 
 
-@watched("publish")
+@watch_step("publish")
 def publish(rt: Runtime, epoch: int) -> dict[str, int]:
     """Publish the snapshot of ``epoch``; views that are published already are left alone, and so is one that has expired.
     Views in error are recorded in the catalog, see :func:`cumulus_ops.query.errors.views_in_error`.

@@ -18,7 +18,7 @@ from cumulus_ops.project.settings import Project
 from cumulus_ops.project.small_files import replace_file
 from cumulus_ops.query.errors import newest_errors
 
-__all__ = ["tell_where_coordinators_are", "watched", "watched_task", "write_notices"]
+__all__ = ["tell_where_coordinators_are", "watch_step", "watch_task", "write_notices"]
 
 
 log = logging.getLogger(__name__)
@@ -28,7 +28,7 @@ R = TypeVar("R")
 TOLD = "cumulus_told"
 
 
-def watched(step: str) -> Callable[[Callable[Concatenate[Runtime, P], R]], Callable[Concatenate[Runtime, P], R]]:
+def watch_step(step: str) -> Callable[[Callable[Concatenate[Runtime, P], R]], Callable[Concatenate[Runtime, P], R]]:
     """A step whose failure the catalog shall know, until it succeeds: a function of a runtime. If a coordinator does it, that is the next argument.
 
     What makes somebody come again, a conflict or a condition that does not hold yet, is no failure. Neither is a step's failure that of the step around it.
@@ -59,7 +59,7 @@ OF_COORDINATORS = ("apply", "vote")
 
 
 @contextmanager
-def watched_task(project: Project, step: str, coordinator: int | None, log_address: str) -> Iterator[None]:
+def watch_task(project: Project, step: str, coordinator: int | None, log_address: str) -> Iterator[None]:
     """A task around steps, and around opening the project: when it fails for anything else than one of them, the catalog is told in the step's name.
 
     Args:
@@ -88,14 +88,14 @@ def _tell(catalog: Catalog, project: Project, step: str, coordinator: int | None
         return
     try:
         catalog.problems.step_fails(
-            step, coordinator, getattr(error, "kind", type(error).__name__), described(project, error)
+            step, coordinator, getattr(error, "kind", type(error).__name__), describe_failure(project, error)
         )
         error.cumulus_told = True  # type: ignore[attr-defined]
     except Exception:
         log.warning("the catalog could not be told that %s fails", step)
 
 
-def described(project: Project, error: Exception) -> str:
+def describe_failure(project: Project, error: Exception) -> str:
     """What an error says, without secrets of the project's."""
     text = str(error) if isinstance(error, CumulusError) else f"{type(error).__name__}: {error}"
     return hide(text, project.urls)

@@ -49,11 +49,11 @@ __all__ = [
     "Answer",
     "SealedView",
     "final_from",
-    "final_rows",
+    "find_sealed_view",
+    "find_sealed_views",
     "read_answer",
+    "read_final_rows",
     "require_finals",
-    "sealed_view",
-    "sealed_views",
 ]
 
 
@@ -110,18 +110,18 @@ def final_from(rt: Runtime, view: View) -> str:
     """From when on rows of a view are final: ``at once``, ``sealed``, or ``committed``. What comes later may push rows over a LIMIT, whatever a
     plan says."""
     planned = rt.coordination.view(view.name).final
-    if view.limit is not None or view.offset or (planned == SEALED and sealed_view(rt, view) is None):
+    if view.limit is not None or view.offset or (planned == SEALED and find_sealed_view(rt, view) is None):
         return COMMITTED
     return planned if planned in (AT_ONCE, SEALED) else COMMITTED
 
 
-def sealed_views(rt: Runtime) -> list[SealedView]:
+def find_sealed_views(rt: Runtime) -> list[SealedView]:
     """The views of which closed values make rows final."""
-    found = (sealed_view(rt, view) for view in rt.program.views if rt.coordination.view(view.name).final == SEALED)
+    found = (find_sealed_view(rt, view) for view in rt.program.views if rt.coordination.view(view.name).final == SEALED)
     return [view for view in found if view is not None]
 
 
-def sealed_view(rt: Runtime, view: View) -> SealedView | None:
+def find_sealed_view(rt: Runtime, view: View) -> SealedView | None:
     """How closed values make rows of a view final; None if they do not. All seals must be about the same columns of the view, and these be its keys."""
     planned = rt.coordination.view(view.name)
     if planned.final != SEALED or not planned.seals or view.limit is not None or view.offset:
@@ -212,7 +212,7 @@ def read_answer(rt: Runtime, view: str, as_of: int | None = None, tentative: boo
             rows = all_rows(rt, declared, Moment(commit, horizon=rt.catalog.finals.horizon()))
         rows = in_order(declared, rows).select([c.name for c in declared.visible])
         return Answer(view, rows, _repeat_label(NOW, len(rows)))
-    sealed = sealed_view(rt, declared) if final == SEALED else None
+    sealed = find_sealed_view(rt, declared) if final == SEALED else None
     if sealed is not None:
         return _read_sealed(rt, sealed)
     with rt.catalog.leases.step():
@@ -281,7 +281,7 @@ def _label_rows(
     return rows.append_column("#by", by)
 
 
-def final_rows(
+def read_final_rows(
     rt: Runtime, view: SealedView, values: Sequence[str], *, checked: bool = True
 ) -> tuple[pa.Table, np.ndarray]:
     """The rows of partitions as they are now, with the view's visible columns, and which of the values each of them has.
@@ -314,7 +314,7 @@ def require_finals(rt: Runtime, view: str, rows: pa.Table, epoch: int) -> None:
     Raises:
         IntegrityProblem: what was said to be final has changed.
     """
-    sealed = sealed_view(rt, rt.program.view(view))
+    sealed = find_sealed_view(rt, rt.program.view(view))
     if sealed is None:
         return
     finals, live = rt.catalog.finals.finals(view), rt.catalog.finals.oldest_live()

@@ -15,7 +15,7 @@ from cumulus_ops.opening.runtime import Runtime
 from cumulus_ops.project.errors import ViewInError
 from cumulus_ops.query.read import read_view
 
-__all__ = ["described_error", "newest_errors", "view_error", "views_in_error"]
+__all__ = ["describe_error", "newest_errors", "view_error", "views_in_error"]
 
 
 def view_error(view: str, epoch: int, problem: ViewInError) -> ViewError:
@@ -48,7 +48,7 @@ def newest_errors(rt: Runtime) -> tuple[InError, ...]:
     return in_error(rt.catalog.results.view_errors(), newest)
 
 
-def described_error(
+def describe_error(
     rt: Runtime, view: str, problem: ViewInError, *, as_of: int | None, tentative: bool
 ) -> tuple[ViewInError, dict[str, object]]:
     """The error of reading a view, with its story: since which epoch; or that it is only tentative, and what the newest snapshot has.

@@ -25,13 +25,13 @@ from cumulus_ops.project.errors import IntegrityProblem
 from cumulus_ops.project.verdicts import DIFFERS, EQUAL, IN_ERROR
 from cumulus_ops.project.versions import EPOCHS_MAX
 from cumulus_ops.publishing.final_tables import appended_rows, final_table
-from cumulus_ops.publishing.telling import watched
-from cumulus_ops.query.answers import SealedView, final_rows, sealed_view
+from cumulus_ops.publishing.telling import watch_step
+from cumulus_ops.query.answers import SealedView, find_sealed_view, read_final_rows
 from cumulus_ops.query.read import Partitions
 from cumulus_ops.validation.comparison import compare, describe_comparison
 from cumulus_ops.validation.judge import Compared
 from cumulus_ops.validation.request import ViewToValidate, ViewVerdict, write_arrow
-from cumulus_ops.validation.run import ask_for_view, session_of, verify_log_files
+from cumulus_ops.validation.run import ask_for_view, find_session, verify_log_files
 from m3.program import Relation
 
 if TYPE_CHECKING:
@@ -78,7 +78,7 @@ class _Part:
         return pa.array(self.wanted.place(self.view.columns_of(rows)))
 
 
-@watched("validate")
+@watch_step("validate")
 def validate_finals(rt: Runtime) -> list[FinalVerdict]:
     """Compare the final partitions that have not been validated with their recomputation, and record the outcomes.
 
@@ -100,7 +100,7 @@ def validate_finals(rt: Runtime) -> list[FinalVerdict]:
     with tempfile.TemporaryDirectory(prefix="cumulus-finals-") as folder:
         with ThreadPoolExecutor(1) as pool:
             imported = pool.submit(importlib.import_module, DATA_DOCS)
-            compared = _recompute_parts(rt, own_session(session_of(rt)), parts, Path(folder))
+            compared = _recompute_parts(rt, own_session(find_session(rt)), parts, Path(folder))
             imported.result()
         import expectations
         from cumulus_ops.validation.data_docs import page_path, run_checkpoint
@@ -127,12 +127,12 @@ def _list_values(finals: Sequence[FinalPartition]) -> str:
 
 
 def _make_part(rt: Runtime, name: str, waiting: Sequence[FinalPartition]) -> _Part | None:
-    view = sealed_view(rt, rt.program.view(name))
+    view = find_sealed_view(rt, rt.program.view(name))
     if view is None:  # the project's plan is another one by now
         return None
     finals = [f for f in waiting if f.view == name]
     values = [f.value for f in finals]
-    rows, _ = final_rows(rt, view, values, checked=False)
+    rows, _ = read_final_rows(rt, view, values, checked=False)
     wanted = view.partitions(values)
     published, shown_as = _read_published(rt, view, finals, wanted, rows)
     # a partition has no order, and its rows are all to be seen: views with a limit have none

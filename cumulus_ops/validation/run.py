@@ -15,7 +15,7 @@ from cumulus_ops.catalog.records import Validation, ViewError
 from cumulus_ops.files.log_files import verify_log
 from cumulus_ops.opening.runtime import Runtime
 from cumulus_ops.project.verdicts import FAILED
-from cumulus_ops.publishing.telling import watched
+from cumulus_ops.publishing.telling import watch_step
 from cumulus_ops.query.errors import views_in_error
 from cumulus_ops.query.read import read_groups, read_view
 from cumulus_ops.validation.reports import INDEX, write_index
@@ -33,13 +33,13 @@ from m3.scalars import Var
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-__all__ = ["add_remarks", "ask_for_view", "session_of", "validate", "validation_request", "verify_log_files"]
+__all__ = ["add_remarks", "ask_for_view", "find_session", "validate", "validation_request", "verify_log_files"]
 
 GROUPS = {"view": pa.string(), "group": pa.string(), "rows": pa.int64()}
 BELOW_ZERO = "{} is set aside: rows of it that were deleted since count below zero until `cumulus batch retry {}`"
 
 
-@watched("validate")
+@watch_step("validate")
 def validate(
     rt: Runtime,
     epoch: int,
@@ -63,7 +63,7 @@ def validate(
     with tempfile.TemporaryDirectory(prefix="cumulus-snapshot-") as folder:
         request = validation_request(rt, epoch, Path(folder), views)
         count = len(request.views)
-        report = validate_snapshot(session_of(rt), request, lambda done, view: on_view(done, count, view))
+        report = validate_snapshot(find_session(rt), request, lambda done, view: on_view(done, count, view))
     report = add_remarks(rt, report)
     page = rt.project.reports / INDEX
     found = report.view_findings
@@ -208,7 +208,7 @@ def _read_groups(rt: Runtime, views: Sequence[ViewToValidate], epoch: int) -> pa
     )
 
 
-def session_of(rt: Runtime) -> SparkSession:
+def find_session(rt: Runtime) -> SparkSession:
     """The executor's session if it has one, so that a process keeps to one."""
     session = getattr(rt.executor, "session", None)
     if session is None:

@@ -13,8 +13,8 @@ from cumulus_ops.coordination.barriers import APPLIED, CHECKPOINT, KINDS, PROGRA
 from cumulus_ops.coordination.plan import COORDINATION, Barrier, CoordinationPlan, write_plan
 from cumulus_ops.orchestration.factory import build_dags
 from cumulus_ops.orchestration.timetable import PLACES, StaggeredTimetable
+from cumulus_ops.project.project_file import load_project
 from cumulus_ops.project.rhythm import TIMELINE, Rhythm, Stay, write_timeline
-from cumulus_ops.project.settings import load_project
 
 EXAMPLE = Path(__file__).resolve().parents[2] / "examples" / "tpch"
 

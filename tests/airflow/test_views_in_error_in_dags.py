@@ -5,7 +5,7 @@ from airflow.sdk.execution_time.context import OutletEventAccessors
 
 from cumulus_ops.orchestration import steps
 from cumulus_ops.orchestration.factory import build_dags
-from cumulus_ops.project.settings import load_project
+from cumulus_ops.project.project_file import load_project
 from tests.support.failing_shop import land_order, make_failing_shop
 
 

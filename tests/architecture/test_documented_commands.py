@@ -13,7 +13,7 @@ from click.testing import CliRunner
 from cumulus_ops.cli import scaffold
 from cumulus_ops.cli.main import COMMANDS as TABLE
 from cumulus_ops.cli.main import main
-from cumulus_ops.project.project_file import KEYS, RELATION_KEYS, read_project
+from cumulus_ops.project.project_file import KEYS, RELATION_KEYS, load_project
 
 ROOT = Path(__file__).resolve().parents[2]
 README = (ROOT / "README.md").read_text()
@@ -75,7 +75,7 @@ def test_the_documented_project_file_is_read_and_names_every_setting(tmp_path: P
     (tmp_path / "views" / "revenue.sql").write_text("SELECT SUM(o_price) AS revenue FROM orders")
     (tmp_path / "caches.yaml").write_text("")
     relations = yaml.safe_load(text)["relations"]
-    project = read_project(tmp_path, {"SHOP_DATABASE_URL": "postgresql://localhost/shop"})
+    project = load_project(tmp_path, {"SHOP_DATABASE_URL": "postgresql://localhost/shop"})
     assert set(project.insert_only) == set(relations) == {"orders"}
     assert set(KEYS) - set(yaml.safe_load(text)) == {"program"}
     assert set(RELATION_KEYS) - set(relations["orders"]) == {"file"}

@@ -8,7 +8,7 @@ import pytest
 
 from cumulus_ops.cli.scaffold import write_project
 from cumulus_ops.opening.runtime import initialise
-from cumulus_ops.project.settings import load_project
+from cumulus_ops.project.project_file import load_project
 from tests.support.golden import GOLDEN
 
 HEAVY = {

@@ -9,7 +9,7 @@ from cryptography.fernet import Fernet
 from cumulus_ops.local.airflow import AirflowApi
 from cumulus_ops.local.processes import LOOPBACK, Child, stop_all
 from cumulus_ops.local.spark_service import spark_environment, wait_for_port
-from cumulus_ops.project.settings import load_project
+from cumulus_ops.project.project_file import load_project
 from tests.support.compose import COMPOSE, Loopback, services
 from tests.support.services import postgresql, wait_for_log
 

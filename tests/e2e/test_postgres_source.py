@@ -15,7 +15,7 @@ from cumulus_ops.cli.main import main
 from cumulus_ops.epochs.driver import run_epochs
 from cumulus_ops.opening.runtime import initialise, open_runtime
 from cumulus_ops.project.errors import Conflict, NotYet, SetupProblem
-from cumulus_ops.project.settings import load_project
+from cumulus_ops.project.project_file import load_project
 from cumulus_ops.query.read import read_view
 from cumulus_ops.sources.postgres.connection import connect, open_session
 from cumulus_ops.sources.postgres.slot import our_slots

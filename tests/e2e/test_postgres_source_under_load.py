@@ -15,7 +15,8 @@ import pytest
 
 from cumulus_ops.catalog.catalog import Catalog
 from cumulus_ops.opening.runtime import initialise
-from cumulus_ops.project.settings import Project, load_project
+from cumulus_ops.project.project_file import load_project
+from cumulus_ops.project.settings import Project
 from tests.support.banking import Bank, follow
 from tests.support.children import start, wait
 from tests.support.services import PostgreSQL

@@ -28,7 +28,7 @@ from cumulus_ops.opening.runtime import Runtime
 from cumulus_ops.project.errors import Conflict, IntegrityProblem, NotYet
 from cumulus_ops.project.processes import FINAL_POINTS
 from cumulus_ops.publishing.final_tables import final_table
-from cumulus_ops.publishing.publishing import awaiting, publish
+from cumulus_ops.publishing.publishing import list_awaiting, publish
 from cumulus_ops.query.answers import read_answer
 from cumulus_ops.query.read import read_view
 from tests.support.catalogs import set_aside
@@ -245,7 +245,7 @@ class World:
         while self.rt.catalog.snapshots.newest() < newest:
             self.act("seal")
             self.act("commit")
-        for epoch in awaiting(self.rt, "publish"):
+        for epoch in list_awaiting(self.rt, "publish"):
             publish(self.rt, epoch)
         for name, rows in before.items():
             assert newest < 0 or _counted(read_view(self.rt, name).to_pylist()) == rows, name

@@ -18,7 +18,7 @@ from cumulus_ops.compute.steps import InProcess
 from cumulus_ops.epochs.finals import finalise
 from cumulus_ops.epochs.minibatch import run_minibatch
 from cumulus_ops.opening.runtime import Runtime
-from cumulus_ops.query.answers import SealedView, final_rows
+from cumulus_ops.query.answers import SealedView, read_final_rows
 from cumulus_ops.validation import finals
 from cumulus_ops.validation.finals import validate_finals
 from tests.support.projects import Event
@@ -65,7 +65,7 @@ def test_final_partitions_equal_their_recomputation(rt: Runtime) -> None:
 
 def wrongly(rt: Runtime, view: SealedView, values: list[str], *, checked: bool = True) -> tuple[pa.Table, np.ndarray]:
     """The rows of partitions, but the view ``counts`` counts one more wherever there is a campaign."""
-    rows, places = final_rows(rt, view, values, checked=checked)
+    rows, places = read_final_rows(rt, view, values, checked=checked)
     if view.view.name != "counts":
         return rows, places
     more = pc.add(rows["n"], pc.cast(pc.is_valid(rows["campaign"]), rows["n"].type))
@@ -107,7 +107,7 @@ def test_a_run_that_finds_one_wrong_ends_with_1(tmp_path: Path, spark: SparkSess
         drop.mkdir(parents=True)
         (drop / "clicks.csv").write_text(f"op,campaign,hour\nI,{campaign},2026-05-04 08:00:00\n")
         (drop / "clicks.campaign.seal.csv").write_text(f"campaign,hour\n{campaign},2026-05-04 08:00:00\n")
-        with patch.object(finals, "final_rows", final_rows if is_right else wrongly):
+        with patch.object(finals, "final_rows", read_final_rows if is_right else wrongly):
             done = CliRunner().invoke(main, ["run", "--project", str(tmp_path)], catch_exceptions=False)
         assert done.exit_code == (0 if is_right else 1)
         said = "1 final partition: validation " + ("passed" if is_right else "FAILED for 1")

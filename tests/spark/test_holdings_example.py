@@ -20,7 +20,8 @@ from cumulus_ops.epochs.driver import run_epochs
 from cumulus_ops.epochs.status import status
 from cumulus_ops.layout.partitioning import fixed_labels
 from cumulus_ops.opening.runtime import Runtime, initialise, open_runtime
-from cumulus_ops.project.settings import ExecutorSettings, LayoutChoice, LayoutSettings, Project, load_project
+from cumulus_ops.project.project_file import load_project
+from cumulus_ops.project.settings import ExecutorSettings, LayoutChoice, LayoutSettings, Project
 from cumulus_ops.query.read import read_view
 from cumulus_ops.validation.recompute import recompute_m3
 

@@ -19,7 +19,8 @@ from cumulus_ops.cli.main import main
 from cumulus_ops.compute.steps import InProcess
 from cumulus_ops.epochs.status import status
 from cumulus_ops.opening.runtime import Runtime, open_runtime
-from cumulus_ops.project.settings import Project, load_project
+from cumulus_ops.project.project_file import load_project
+from cumulus_ops.project.settings import Project
 from cumulus_ops.validation.request import ValidationReport
 from cumulus_ops.validation.run import validate
 

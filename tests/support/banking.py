@@ -10,7 +10,7 @@ from pathlib import Path
 
 from cumulus_ops.epochs.driver import run_epochs
 from cumulus_ops.opening.runtime import Runtime, open_runtime
-from cumulus_ops.project.settings import load_project
+from cumulus_ops.project.project_file import load_project
 from cumulus_ops.query.read import read_view
 from cumulus_ops.sources.postgres.tables import Position
 from tests.support.following import Database

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from cumulus_ops.cli.scaffold import write_project
 from cumulus_ops.opening.runtime import initialise
-from cumulus_ops.project.settings import load_project
+from cumulus_ops.project.project_file import load_project
 
 ODD = "SELECT o_customer,\n  SUM(o_price / o_id) AS x FROM orders GROUP BY 1"
 

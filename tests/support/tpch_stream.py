@@ -14,7 +14,8 @@ import pyarrow.parquet as pq
 
 from cumulus_ops.maps.deltas import VALUE
 from cumulus_ops.opening.runtime import Runtime, initialise, open_runtime
-from cumulus_ops.project.settings import ExecutorSettings, Project, load_project
+from cumulus_ops.project.project_file import load_project
+from cumulus_ops.project.settings import ExecutorSettings, Project
 from cumulus_ops.query.read import read_map
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "tpch"

@@ -31,7 +31,7 @@ from cumulus_ops.project.settings import Project
 from cumulus_ops.project.versions import epoch_end
 from cumulus_ops.publishing.delta_tables import first_rows
 from cumulus_ops.publishing.publishing import publish
-from cumulus_ops.query.answers import final_rows, sealed_views
+from cumulus_ops.query.answers import find_sealed_views, read_final_rows
 from m3 import Interpreter
 from m3.program import Relation
 from tests.support.projects import Event, Row, append_events, engine_maps, interpret, log_table, oracle_maps
@@ -151,7 +151,7 @@ class _Player:
         self.appended: list[list[int]] = [[] for _ in case.scripts]  # not begun yet
         self.begun: dict[int, tuple[int, contextlib.ExitStack, Computed]] = {}  # by coordinator: one at a time
         self.published: set[int] = set()
-        self.views = {view.view.name: view for view in sealed_views(rt)}
+        self.views = {view.view.name: view for view in find_sealed_views(rt)}
 
     def run(self) -> None:
         for _ in range(STEPS):
@@ -241,7 +241,7 @@ class _Player:
             self.seen.final[key] = self._rows_of(*key)
 
     def _rows_of(self, view: str, text: str) -> Answer:
-        rows, _ = final_rows(self.rt, self.views[view], [text])
+        rows, _ = read_final_rows(self.rt, self.views[view], [text])
         return Counter(zip(*(column.to_pylist() for column in rows.columns), strict=True))
 
     def _checkpoint(self, epoch: int) -> None:

@@ -7,7 +7,8 @@ import random
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
-from cumulus_ops.project.settings import Project, SealSettings, load_project
+from cumulus_ops.project.project_file import load_project
+from cumulus_ops.project.settings import Project, SealSettings
 from m3.datatypes import INT
 from m3.program import Column, Relation
 from tests.support import tpch_small

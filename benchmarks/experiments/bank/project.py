@@ -6,7 +6,8 @@ import dataclasses
 from collections.abc import Collection
 from pathlib import Path
 
-from cumulus_ops.project.settings import Project, load_project
+from cumulus_ops.project.project_file import load_project
+from cumulus_ops.project.settings import Project
 
 __all__ = ["VIEWS", "bank_project"]
 

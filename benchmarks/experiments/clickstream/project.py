@@ -5,7 +5,8 @@ from __future__ import annotations
 import dataclasses
 from pathlib import Path
 
-from cumulus_ops.project.settings import Project, SealSettings, load_project
+from cumulus_ops.project.project_file import load_project
+from cumulus_ops.project.settings import Project, SealSettings
 
 __all__ = ["REGIMES", "SEALING", "clickstream_project"]
 

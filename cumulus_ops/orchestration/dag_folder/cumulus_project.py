@@ -7,6 +7,6 @@ import os
 from pathlib import Path
 
 from cumulus_ops.orchestration.factory import build_dags
-from cumulus_ops.project.settings import load_project
+from cumulus_ops.project.project_file import load_project
 
 globals().update(build_dags(load_project(Path(os.environ["CUMULUS_PROJECT"]))))

@@ -16,7 +16,8 @@ from cumulus_ops.cli.main import main
 from cumulus_ops.opening.runtime import open_runtime
 from cumulus_ops.orchestration import steps, texts
 from cumulus_ops.orchestration.texts import waits_of
-from cumulus_ops.project.settings import Project, load_project
+from cumulus_ops.project.project_file import load_project
+from cumulus_ops.project.settings import Project
 from cumulus_ops.validation.request import ValidationReport
 from cumulus_ops.validation.run import add_remarks
 from tests.support.logs import forget_checksums

@@ -12,7 +12,7 @@ import pytest
 from click.testing import CliRunner
 
 from cumulus_ops.cli.main import main
-from cumulus_ops.project.settings import load_project
+from cumulus_ops.project.project_file import load_project
 
 EXAMPLE = Path(__file__).resolve().parents[3] / "examples" / "tpch"
 

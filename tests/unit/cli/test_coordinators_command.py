@@ -12,8 +12,8 @@ from click.testing import CliRunner, Result
 from cumulus_ops.cli.main import main
 from cumulus_ops.epochs.voting import vote
 from cumulus_ops.opening.runtime import open_runtime
+from cumulus_ops.project.project_file import load_project
 from cumulus_ops.project.rhythm import read_timeline
-from cumulus_ops.project.settings import load_project
 
 Call = Callable[..., Result]
 

@@ -11,7 +11,7 @@ from click.testing import CliRunner, Result
 from cumulus_ops.cli.main import main
 from cumulus_ops.epochs.minibatch import run_minibatch
 from cumulus_ops.opening.runtime import open_runtime
-from cumulus_ops.project.settings import load_project
+from cumulus_ops.project.project_file import load_project
 
 PROJECT = """\
 name: shop

@@ -15,7 +15,7 @@ from cumulus_ops.cli.main import main
 from cumulus_ops.cli.options import explained
 from cumulus_ops.cli.scaffold import write_project
 from cumulus_ops.opening.runtime import initialise
-from cumulus_ops.project.settings import load_project
+from cumulus_ops.project.project_file import load_project
 from tests.support.sleeping import instead_of_sleep
 
 READING = (

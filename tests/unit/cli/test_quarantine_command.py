@@ -38,7 +38,7 @@ def call(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Call:
 def test_what_was_put_aside_is_listed_shown_and_decided_about(call: Call, tmp_path: Path) -> None:
     from cumulus_ops.epochs.minibatch import run_minibatch
     from cumulus_ops.opening.runtime import open_runtime
-    from cumulus_ops.project.settings import load_project
+    from cumulus_ops.project.project_file import load_project
 
     listed = call("quarantine", "list")
     assert "lost.csv" in listed.stdout, listed.stderr

@@ -18,7 +18,7 @@ from cumulus_ops.cli.output import print_rows
 from cumulus_ops.cli.scaffold import write_project
 from cumulus_ops.epochs.driver import run_epochs
 from cumulus_ops.opening.runtime import initialise, open_runtime
-from cumulus_ops.project.settings import load_project
+from cumulus_ops.project.project_file import load_project
 
 ORDERS = [(1, 'a, "b"', "9999999999999.99"), (2, "", "0.10"), (3, "ann", "0.20")]
 

@@ -20,7 +20,7 @@ from cumulus_ops.cli.serving import progress_lines
 from cumulus_ops.epochs.checkpoint import correct
 from cumulus_ops.epochs.scrubbing import scrub
 from cumulus_ops.opening.runtime import open_runtime
-from cumulus_ops.project.settings import load_project
+from cumulus_ops.project.project_file import load_project
 
 EXIT_USER = 2
 Call = Callable[..., Result]

@@ -13,7 +13,7 @@ from cumulus_ops.cli.main import main
 from cumulus_ops.epochs.driver import run_epochs
 from cumulus_ops.epochs.minibatch import run_minibatch
 from cumulus_ops.opening.runtime import open_runtime
-from cumulus_ops.project.settings import load_project
+from cumulus_ops.project.project_file import load_project
 from tests.support.failing_shop import land_order, make_failing_shop
 
 Land = Callable[..., None]

@@ -7,6 +7,7 @@ import pytest
 
 from cumulus_ops.opening.runtime import build_program
 from cumulus_ops.project.errors import InputProblem
+from cumulus_ops.project.project_file import load_project
 from cumulus_ops.project.settings import (
     SETTLE,
     KeySettings,
@@ -14,7 +15,6 @@ from cumulus_ops.project.settings import (
     Patience,
     SealSettings,
     ValidationSettings,
-    load_project,
 )
 from m3.datatypes import BOOL, DATE, INT, STRING, decimal
 

@@ -12,7 +12,7 @@ from cumulus_ops.epochs.voting import vote
 from cumulus_ops.opening.runtime import initialise, open_runtime
 from cumulus_ops.project.rhythm import Rhythm
 from cumulus_ops.project.settings import ValidationSettings
-from cumulus_ops.publishing.publishing import awaiting, publish, to_validate
+from cumulus_ops.publishing.publishing import list_awaiting, list_to_validate, publish
 from cumulus_ops.query.read import read_view
 from m3.datatypes import INT
 from m3.program import Column, Relation
@@ -131,8 +131,8 @@ def test_only_what_is_new_is_published_and_validated(make):
     sell(rt, 0, 5)
     end_epochs(rt, 9)
     commit(rt, 5)
-    assert list(awaiting(rt, "publish")) == list(to_validate(rt)) == [0, 5]
-    for epoch in awaiting(rt, "publish"):
+    assert list(list_awaiting(rt, "publish")) == list(list_to_validate(rt)) == [0, 5]
+    for epoch in list_awaiting(rt, "publish"):
         publish(rt, epoch)
     assert rt.catalog.results.published().keys() == {("takings", 0), ("takings", 5)}
 
@@ -146,7 +146,7 @@ def test_a_snapshot_is_due_when_an_epoch_is_that_has_it(make, last, due):
     sell(rt, 0, 5)  # in epoch 4, which is not due; 6 is
     end_epochs(rt, last)
     commit(rt, 4)
-    assert list(to_validate(rt)) == due
+    assert list(list_to_validate(rt)) == due
     assert rt.catalog.snapshots.outcome("validate", 4) is None, "it may be due yet"
 
 

@@ -29,7 +29,8 @@ from cumulus_ops.local.processes import free_port
 from cumulus_ops.opening.runtime import Runtime, initialise, open_runtime
 from cumulus_ops.orchestration import steps
 from cumulus_ops.project.errors import NotYet
-from cumulus_ops.project.settings import Project, load_project
+from cumulus_ops.project.project_file import load_project
+from cumulus_ops.project.settings import Project
 from cumulus_ops.web import create_app
 from tests.support.failing_shop import land_order, make_failing_shop
 from tests.support.projects import append_events

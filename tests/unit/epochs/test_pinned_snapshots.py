@@ -18,7 +18,7 @@ from cumulus_ops.epochs.voting import vote
 from cumulus_ops.opening.runtime import Runtime, initialise, open_runtime
 from cumulus_ops.project.errors import InputProblem
 from cumulus_ops.publishing.delta_tables import published_versions
-from cumulus_ops.publishing.publishing import awaiting, publish
+from cumulus_ops.publishing.publishing import list_awaiting, publish
 from cumulus_ops.query.read import read_view
 from m3.datatypes import INT
 from m3.program import Column, Relation
@@ -55,7 +55,7 @@ def run_epoch(rt: Runtime) -> int:
 
 def mark_validated(rt: Runtime) -> None:
     """What a passed validation leaves in the catalog."""
-    for epoch in awaiting(rt, "validate"):
+    for epoch in list_awaiting(rt, "validate"):
         rt.catalog.results.record_validation(Validation(epoch, "passed", (), "", 0.0))
 
 
@@ -66,7 +66,7 @@ def of_shop_1(rt: Runtime, epoch: int) -> int:
 def test_what_was_not_published_in_time_for_retain_is_published_later_as_it_was(rt: Runtime) -> None:
     for _ in range(5):
         run_epoch(rt)
-    for epoch in awaiting(rt, "publish"):
+    for epoch in list_awaiting(rt, "publish"):
         publish(rt, epoch)
     table = rt.project.published / "total"  # type: ignore[operator]
     assert list(published_versions(table)) == [0, 1, 2, 3, 4]
@@ -81,8 +81,8 @@ def test_beyond_the_limit_a_snapshot_expires_visibly_and_the_rest_goes_on(
 ) -> None:
     for _ in range(8):
         run_epoch(rt)
-    assert list(awaiting(rt, "publish")) == list(awaiting(rt, "validate")) == [3, 4, 5, 6, 7]
-    for epoch in awaiting(rt, "publish"):
+    assert list(list_awaiting(rt, "publish")) == list(list_awaiting(rt, "validate")) == [3, 4, 5, 6, 7]
+    for epoch in list_awaiting(rt, "publish"):
         publish(rt, epoch)
     mark_validated(rt)
     assert list(published_versions(Path(str(rt.project.published)) / "total")) == [3, 4, 5, 6, 7]

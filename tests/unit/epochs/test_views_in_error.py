@@ -21,7 +21,7 @@ from cumulus_ops.opening.runtime import Runtime, initialise, open_runtime
 from cumulus_ops.project.errors import InputProblem, ViewInError
 from cumulus_ops.project.names import NOTICES
 from cumulus_ops.publishing.delta_tables import IN_ERROR, SHOWS, SINCE, UPTO, publish_error, published_versions
-from cumulus_ops.publishing.publishing import awaiting, publish
+from cumulus_ops.publishing.publishing import list_awaiting, publish
 from cumulus_ops.query.errors import view_error, views_in_error
 from cumulus_ops.query.read import read_view
 from cumulus_ops.validation.run import validation_request
@@ -75,7 +75,7 @@ def run_epoch(rt: Runtime, events: Mapping[int, Event] | None = None) -> int:
 
 
 def publish_all(rt: Runtime) -> list[set[str]]:
-    return [set(publish(rt, epoch)) for epoch in awaiting(rt, "publish")]
+    return [set(publish(rt, epoch)) for epoch in list_awaiting(rt, "publish")]
 
 
 def properties(rt: Runtime, view: str) -> dict[str, str | None]:
@@ -159,7 +159,7 @@ def test_snapshots_with_a_view_in_error_are_let_go_as_others_are(rt: Runtime) ->
     for _ in range(4):
         run_epoch(rt)
         publish_all(rt)
-        for epoch in awaiting(rt, "validate"):
+        for epoch in list_awaiting(rt, "validate"):
             rt.catalog.results.record_validation(Validation(epoch, "passed", (), "", 0.0))
     assert rt.catalog.snapshots.release(rt.project.epoch.retain, rt.project.epoch.pin, rt.project.consumers) == 3
     assert not rt.catalog.snapshots.expired()

@@ -11,7 +11,7 @@ from cumulus_ops.layout.partitioning import Layout, choose_layout
 from cumulus_ops.layout.plans import ProgramPlan, plan_program
 from cumulus_ops.layout.stages import levels, schedule
 from cumulus_ops.opening.runtime import build_program
-from cumulus_ops.project.settings import load_project
+from cumulus_ops.project.project_file import load_project
 from m3 import check, parse
 
 HOLDINGS = load_project(Path(__file__).parents[3] / "examples" / "holdings", {"CUMULUS_HOME": "nowhere"})

@@ -11,7 +11,7 @@ from cumulus_ops.layout.costs import ANYWHERE, REPLICATED
 from cumulus_ops.layout.partitioning import check_layout, choose_layout, fixed_labels
 from cumulus_ops.layout.plans import ProgramPlan, plan_program
 from cumulus_ops.project.errors import InputProblem
-from cumulus_ops.project.settings import load_project
+from cumulus_ops.project.project_file import load_project
 from m3 import compile_views
 
 PROJECT = """\

@@ -8,7 +8,7 @@ import pytest
 
 from cumulus_ops.layout.plans import ProgramPlan, plan_program
 from cumulus_ops.layout.statements import StatementPlan
-from cumulus_ops.project.settings import load_project
+from cumulus_ops.project.project_file import load_project
 from m3 import check, compile_views, parse
 from m3.datatypes import INT, decimal
 from m3.program import Program

@@ -17,7 +17,7 @@ from cumulus_ops.local.doctor import FIX, OK, WARN, examine
 from cumulus_ops.local.processes import LOOPBACK, KnownProcess, free_port
 from cumulus_ops.local.up import Record, servers_folder, write_record
 from cumulus_ops.opening.runtime import initialise, open_runtime
-from cumulus_ops.project.settings import load_project
+from cumulus_ops.project.project_file import load_project
 from tests.support.failing_shop import land_order, make_failing_shop
 
 

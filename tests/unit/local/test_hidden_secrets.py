@@ -28,8 +28,9 @@ from cumulus_ops.local.processes import free_port
 from cumulus_ops.opening.runtime import initialise, open_runtime
 from cumulus_ops.orchestration import steps
 from cumulus_ops.project.names import hide, shown_url
-from cumulus_ops.project.settings import ExecutorSettings, load_project
-from cumulus_ops.publishing.telling import described
+from cumulus_ops.project.project_file import load_project
+from cumulus_ops.project.settings import ExecutorSettings
+from cumulus_ops.publishing.telling import describe_failure
 from cumulus_ops.sources.postgres.connection import PostgresSettings, connect
 from cumulus_ops.web import create_app
 
@@ -172,7 +173,7 @@ def test_what_the_catalog_keeps_of_a_source_that_does_not_answer(folder: Path, m
             project = load_project(folder)
             with open_runtime(landing_only) as rt:
                 rt.catalog.problems.step_fails(
-                    "apply", 0, "kind", described(project, OSError(f"no route to {url}, {secret}"))
+                    "apply", 0, "kind", describe_failure(project, OSError(f"no route to {url}, {secret}"))
                 )
             with closing(sqlite3.connect(folder / "catalog.db")) as database:
                 require_hidden(parts, "\n".join(database.iterdump()))

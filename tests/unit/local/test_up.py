@@ -8,7 +8,7 @@ from click.testing import CliRunner
 from cumulus_ops.cli.main import main
 from cumulus_ops.local.processes import LOOPBACK, KnownProcess, only_one
 from cumulus_ops.local.up import Record, read_record, servers_folder, write_record
-from cumulus_ops.project.settings import load_project
+from cumulus_ops.project.project_file import load_project
 
 
 @pytest.fixture

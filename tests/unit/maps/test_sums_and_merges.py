@@ -15,7 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from cumulus_ops.catalog.records import Run
-from cumulus_ops.maps.columns import MOST, WIDE, narrowed, stack, to_column
+from cumulus_ops.maps.columns import MOST, WIDE, narrow_units, stack, to_column
 from cumulus_ops.maps.deltas import (
     PLACE,
     VALUE,
@@ -23,7 +23,7 @@ from cumulus_ops.maps.deltas import (
     delta_schema,
     delta_values,
     multiply,
-    projected,
+    project_deltas,
     sum_deltas,
     sum_exactly,
     sum_ranges,
@@ -127,7 +127,7 @@ def test_wide_columns_are_summed_again_with_columns_that_fit(rows: list[tuple[in
 @settings(deadline=None)
 @given(st.lists(st.lists(VALUES, min_size=1, max_size=4), max_size=4))
 def test_sums_of_ranges_are_exact(ranges: list[list[int]]) -> None:
-    units = narrowed(np.array([v for r in ranges for v in r], object))
+    units = narrow_units(np.array([v for r in ranges for v in r], object))
     starts = np.cumsum([0, *map(len, ranges)])[:-1].astype(np.int64)
     found = sum_ranges(units, starts)
     assert found.tolist() == [sum(r) for r in ranges]
@@ -187,7 +187,7 @@ def test_several_columns_are_summed_together_and_projected(
         units = {"p": row[3], "q": row[4]}
         for name in named:
             exact[name][(*(row[i] for i in kept), row[2])] += units[name]
-    summed = projected(sum_deltas(deltas), None if keys is None else kept, None if values is None else named)
+    summed = project_deltas(sum_deltas(deltas), None if keys is None else kept, None if values is None else named)
     columns = [name for name in summed.schema.names if PLACE not in name]
     assert columns == [*("kd"[i] for i in kept), VERSION, *map(value_column, named)]
     got = {name: Counter[object]() for name in named}
@@ -203,7 +203,7 @@ def test_several_columns_are_summed_together_and_projected(
 @settings(max_examples=150, deadline=None)
 @given(st.lists(st.tuples(VALUES, VALUES | st.integers(-(2**33), 2**33)), max_size=4))
 def test_products_are_exact(pairs: list[tuple[int, int]]) -> None:
-    a, b = (narrowed(np.array([p[i] for p in pairs], dtype=object)) for i in (0, 1))
+    a, b = (narrow_units(np.array([p[i] for p in pairs], dtype=object)) for i in (0, 1))
     exact = [x * y for x, y in pairs]
     found = multiply(a, b)
     assert found.tolist() == exact

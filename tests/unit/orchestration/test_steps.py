@@ -13,8 +13,8 @@ from cumulus_ops.epochs.voting import remove_coordinator
 from cumulus_ops.opening.runtime import open_runtime
 from cumulus_ops.orchestration import steps
 from cumulus_ops.project.errors import InputProblem
+from cumulus_ops.project.project_file import load_project
 from cumulus_ops.project.rhythm import Rhythm, read_timeline
-from cumulus_ops.project.settings import load_project
 from cumulus_ops.query.read import read_view
 from tests.support.leases import has_been_awaited
 from tests.support.sleeping import instead_of_sleep

@@ -11,7 +11,8 @@ import pytest
 
 from cumulus_ops.epochs.minibatch import run_minibatch
 from cumulus_ops.opening.runtime import initialise, open_runtime
-from cumulus_ops.project.settings import Project, load_project
+from cumulus_ops.project.project_file import load_project
+from cumulus_ops.project.settings import Project
 from cumulus_ops.sources.foreign import make_source
 from tests.support.source_contract import check_source, log_rows
 

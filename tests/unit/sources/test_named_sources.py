@@ -22,7 +22,8 @@ from cumulus_ops.epochs.status import status
 from cumulus_ops.files.columns import RawFile
 from cumulus_ops.opening.runtime import Runtime, initialise, open_runtime
 from cumulus_ops.project.errors import InputProblem, SetupProblem
-from cumulus_ops.project.settings import Project, SourceSettings, load_project
+from cumulus_ops.project.project_file import load_project
+from cumulus_ops.project.settings import Project, SourceSettings
 from cumulus_ops.project.yaml_nodes import read_yaml
 from cumulus_ops.sources import pending
 from m3.datatypes import INT

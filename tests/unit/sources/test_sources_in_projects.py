@@ -13,7 +13,7 @@ from cumulus_ops.append.rejected import read_rejected
 from cumulus_ops.epochs.minibatch import run_minibatch
 from cumulus_ops.opening.runtime import Runtime, initialise, open_runtime
 from cumulus_ops.project.errors import InputProblem
-from cumulus_ops.project.settings import load_project
+from cumulus_ops.project.project_file import load_project
 from cumulus_ops.sources.foreign import make_source
 from tests.support.debezium import Connector, text_of
 from tests.support.source_contract import log_rows
