@@ -9,7 +9,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 
 from cumulus_ops.catalog.epochs import InError, LeftOut, in_error, left_out
-from cumulus_ops.catalog.records import Batch, Clock, Run, SharedClock, Snapshot, Step
+from cumulus_ops.catalog.records import Batch, Clock, HistoryEntry, Run, SharedClock, Snapshot, Step
 from cumulus_ops.catalog.votes import votes_missing
 from cumulus_ops.compute.correct import CorrectTask, History, is_due
 from cumulus_ops.compute.reading import BatchRef, rows_within
@@ -243,14 +243,18 @@ def _correction(rt: Runtime, step: Step, clocks: Sequence[SharedClock], at: int)
         return None
     concerned = {c.id for c in clocks}
     late = rt.catalog.commits.live_history(at, place=rt.plan.versions.batch_at(first))
-    entries = [e for e in late if e.clock_id in concerned]
+    history = group_by_clock(rt, [e for e in late if e.clock_id in concerned], at)
+    task = CorrectTask(rt.plan, rt.project.state, history, runs, rt.project.memory_bytes, step.label)
+    return task if history and is_due(task) else None
+
+
+def group_by_clock(rt: Runtime, entries: Sequence[HistoryEntry], at: int) -> tuple[History, ...]:
+    """Live batches, those together that have incorporated the same: they are corrected in one go."""
     retractions = rt.catalog.asides.retractions(at, min((e.clock.prefix for e in entries), default=at))
     groups: dict[Clock, list[BatchRef]] = {}
     for entry, reference in zip(entries, rt.references([e.batch for e in entries]), strict=True):
         groups.setdefault(entry.clock, []).append(reference)
-    history = tuple(History(_spared(clock, retractions), tuple(group)) for clock, group in groups.items())
-    task = CorrectTask(rt.plan, rt.project.state, history, runs, rt.project.memory_bytes, step.label)
-    return task if history and is_due(task) else None
+    return tuple(History(_spared(clock, retractions), tuple(group)) for clock, group in groups.items())
 
 
 def _spared(clock: Clock, retractions: Sequence[tuple[int, int]]) -> Clock:

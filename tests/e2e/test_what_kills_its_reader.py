@@ -16,7 +16,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from cumulus_ops.append.attempts import FOLDER, _decoded, _encoded, attempt, read_rows_apart
+from cumulus_ops.append.attempts import FOLDER, _decode, _encode, attempt, read_rows_apart
 from cumulus_ops.append.checks import read_rows
 from cumulus_ops.append.delivery import Delivery, Part
 from cumulus_ops.catalog.catalog import Catalog
@@ -178,7 +178,7 @@ def test_what_is_read_apart_is_what_is_read_here(tmp_path: Path) -> None:
     for path in (file, other):
         pieces = list(read_rows(SALE, path, *given))
         apart = list(read_rows_apart(SALE, path, *given)) if path == file else pieces
-        for found in ([_decoded(_encoded(raw)) for raw in pieces], apart):
+        for found in ([_decode(_encode(raw)) for raw in pieces], apart):
             assert [r.columns for r in found] == [r.columns for r in pieces]
             assert [r.row.tolist() for r in found] == [r.row.tolist() for r in pieces]
             assert [(r.ignored, r.malformed, r.ops) for r in found] == [(r.ignored, r.malformed, r.ops) for r in pieces]

@@ -23,7 +23,7 @@ from cumulus_ops.catalog.records import Step
 from cumulus_ops.compute import kernel, reading
 from cumulus_ops.compute.correct import CorrectTask
 from cumulus_ops.compute.steps import StepResult
-from cumulus_ops.epochs.checkpoint import _by_clock, collect_garbage, commit, merge, refresh_task, try_refresh
+from cumulus_ops.epochs.checkpoint import collect_garbage, commit, group_by_clock, merge, refresh_task, try_refresh
 from cumulus_ops.epochs.minibatch import Computed, commit_batch, compute_batch
 from cumulus_ops.epochs.voting import vote
 from cumulus_ops.maps.deltas import multiply
@@ -217,7 +217,7 @@ class World:
         task = CorrectTask(
             self.rt.plan,
             self.rt.project.state,
-            _by_clock(self.rt, entries, at),
+            group_by_clock(self.rt, entries, at),
             tuple(self.rt.catalog.commits.runs(at)),
         )
         run = self._in_a_step(lambda s: self.rt.executor.run(dataclasses.replace(task, label=s.label)))

@@ -74,7 +74,7 @@ def wrongly(rt: Runtime, view: SealedView, values: list[str], *, checked: bool =
 
 def test_a_wrong_partition_is_named(rt: Runtime) -> None:
     finalise(rt)
-    with patch.object(finals, "final_rows", wrongly):
+    with patch.object(finals, "read_final_rows", wrongly):
         found = validate_finals(rt)
     wrong = [v for v in found if not v.success]
     assert [(v.partition.view, v.partition.value) for v in wrong] == [("counts", '["1"]')]
@@ -107,7 +107,7 @@ def test_a_run_that_finds_one_wrong_ends_with_1(tmp_path: Path, spark: SparkSess
         drop.mkdir(parents=True)
         (drop / "clicks.csv").write_text(f"op,campaign,hour\nI,{campaign},2026-05-04 08:00:00\n")
         (drop / "clicks.campaign.seal.csv").write_text(f"campaign,hour\n{campaign},2026-05-04 08:00:00\n")
-        with patch.object(finals, "final_rows", read_final_rows if is_right else wrongly):
+        with patch.object(finals, "read_final_rows", read_final_rows if is_right else wrongly):
             done = CliRunner().invoke(main, ["run", "--project", str(tmp_path)], catch_exceptions=False)
         assert done.exit_code == (0 if is_right else 1)
         said = "1 final partition: validation " + ("passed" if is_right else "FAILED for 1")

@@ -355,8 +355,13 @@ class Growth:
             return False
         if trigger.sign != 0 or trigger.relation in rising:  # each of its events is an insert
             return _product(statement, {}).is_positive
-        # It adds no less for the new row of a group than it takes away for the old one, if what it adds rises with the row's columns,
-        # and goes to, and is multiplied by, entries that do not depend on these.
+        return self._follows(trigger, statement, rising, positive)
+
+    def _follows(
+        self, trigger: Trigger, statement: Statement, rising: frozenset[str], positive: frozenset[str]
+    ) -> bool:
+        """Whether a statement adds no less for the new row of a group than it takes away for the old one: what it adds rises with the row's
+        columns, and goes to, and is multiplied by, entries that do not depend on these."""
         derived = self._derived[trigger.relation]
         if not isinstance(derived, Derivation):
             return False
