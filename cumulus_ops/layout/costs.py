@@ -207,14 +207,10 @@ class Estimates:
                 total *= FAN_OUT if found is None else found
                 needed |= {v for bound in read.bound for v in variables(bound)}
         rows = self.events.get(statement.relation, 0.0) * share * total
-        size = self._size(ref[0]) if self.plan.versions.summed else None
+        if not self.plan.versions.summed:
+            return rows
+        size = sizes.size(ref[0]) if self.plan.program.map_by_name[ref[0]].keys else 1.0
         return rows if size is None else min(rows, size)
-
-    def _size(self, name: str) -> float | None:
-        if not self.plan.program.map_by_name[name].keys:
-            return 1.0
-        sizes: Sizes = self._sizes  # type: ignore[attr-defined]
-        return sizes.size(name)
 
 
 #: Columns of a relation, or key columns of a map, by name.
@@ -301,7 +297,7 @@ class Problem:
 
     def move_cost(self, relation: str, label: Label) -> int:
         """Bytes of events sent."""
-        return 0 if label == ANYWHERE else self._sent(self.events.get(relation, 0.0))
+        return 0 if label == ANYWHERE else self._bytes_sent(self.events.get(relation, 0.0))
 
     def pair_cost(self, item: Need | Ref, events: Label, deltas: Label) -> int:
         """Bytes of deltas sent, or what a need costs, when a relation and a map have these labels."""
@@ -312,7 +308,7 @@ class Problem:
             return 0 if self.fits(item, events, deltas) else IMPOSSIBLE
         if deltas == REPLICATED:
             return round(self.deltas[item] * (self.tasks - 1))
-        return 0 if self.fits(item, events, deltas) else self._sent(self.deltas[item])
+        return 0 if self.fits(item, events, deltas) else self._bytes_sent(self.deltas[item])
 
     def fits(self, item: Need | Ref, events: Label, deltas: Label) -> bool:
         """Whether events and deltas that belong together are in the same task: a read's, or what a statement adds."""
@@ -320,7 +316,7 @@ class Problem:
             return False
         return tuple(self.equal[item].get(name) for name in deltas) == events
 
-    def _sent(self, size: float) -> int:
+    def _bytes_sent(self, size: float) -> int:
         """Of evenly spread bytes, all but one task's share change their place; something is always sent."""
         return max(1, round(size * (self.tasks - 1) / self.tasks))
 
@@ -351,8 +347,16 @@ def pose(
         columns.setdefault(statements[ref].relation, set()).update(used_columns(plan, statements[ref]))
     events = {name: estimates.event_bytes(name, used) for name, used in columns.items()}
     items: tuple[Need | Ref, ...] = (*needs, *deltas)
-    equal = {item: _equal(plan, statements, item) for item in items}
-    labels = _candidates(statements, equal)
+    equal = {item: _find_equal_columns(plan, statements, item) for item in items}
+    # Single columns by which something fits; more columns never fit better.
+    options: dict[Node, dict[Label, None]] = {}
+    for item, matches in equal.items():
+        ref, name = (item.consumer, item.map) if isinstance(item, Need) else (item, item[0])
+        of_events = options.setdefault(("events", statements[ref].relation), {ANYWHERE: None})
+        of_map = options.setdefault(("map", name), {REPLICATED: None})
+        of_events.update(((column,), None) for column in matches.values())
+        of_map.update(((key,), None) for key in matches)
+    labels = {node: tuple(found) for node, found in options.items()}
     cycles = find_cycles(needs)
     apart = {ref[0] for cycle in cycles for ref in cycle}
     for node in labels:
@@ -363,7 +367,7 @@ def pose(
     return Problem(plan, statements, needs, cycles, tasks, labels, equal, events, deltas)
 
 
-def _equal(plan: ProgramPlan, statements: Mapping[Ref, StatementPlan], item: Need | Ref) -> dict[str, str]:
+def _find_equal_columns(plan: ProgramPlan, statements: Mapping[Ref, StatementPlan], item: Need | Ref) -> dict[str, str]:
     if isinstance(item, Need):
         statement = statements[item.consumer]
         read = statement.reads[item.read]
@@ -374,21 +378,6 @@ def _equal(plan: ProgramPlan, statements: Mapping[Ref, StatementPlan], item: Nee
     keys = plan.program.map_by_name[item.map if isinstance(item, Need) else item[0]].keys
     columns = bare_columns(plan, statement, scalars)
     return {keys[i].name: column for i, column in zip(places, columns, strict=True) if column is not None}
-
-
-def _candidates(
-    statements: Mapping[Ref, StatementPlan], equal: Mapping[Need | Ref, Mapping[str, str]]
-) -> dict[Node, tuple[Label, ...]]:
-    """Single columns by which something fits; more columns never fit better."""
-    found: dict[Node, dict[Label, None]] = {}
-    for item, columns in equal.items():
-        ref, name = (item.consumer, item.map) if isinstance(item, Need) else (item, item[0])
-        of_events = found.setdefault(("events", statements[ref].relation), {ANYWHERE: None})
-        of_map = found.setdefault(("map", name), {REPLICATED: None})
-        for key, column in columns.items():
-            of_events[(column,)] = None
-            of_map[(key,)] = None
-    return {node: tuple(options) for node, options in found.items()}
 
 
 # About how many bytes a row of a copy takes in a merged run: what `cumulus compile` and `cumulus explain` show.
@@ -428,7 +417,7 @@ class CopySizes:
         """The bytes of a row of a copy."""
         group = self._plan.groups[path.map]
         kept = range(len(group.keys)) if path.keys is None else path.keys
-        bits = {i: self._bits(group, i) for i in kept if is_number(physical_type(group.keys[i].type))}
+        bits = {i: self._count_bits(group, i) for i in kept if is_number(physical_type(group.keys[i].type))}
         packed: list[int] = []
         for place in path.bound:
             if place not in bits or sum(bits[i] for i in [*packed, place]) > CODE_BITS:
@@ -438,29 +427,30 @@ class CopySizes:
         rest = path.bound[len(packed) :]
         if rest and path.order not in rest:
             code += min(HASH_BITS, CODE_BITS - code)
-        others = (_whole_bytes(bits[i]) if i in bits else _bytes(group.keys[i].type) for i in kept if i not in packed)
+        others = 0
+        for i in kept:
+            if i not in packed:
+                wide = DOUBLE_BYTES if group.keys[i].type.kind == "double" else TEXT_BYTES
+                others += _whole_bytes(bits[i]) if i in bits else wide
         names = group.members if path.values is None else path.values
-        values = (COUNT_BYTES if self._counts(group, name) else VALUE_BYTES for name in names)
-        return _whole_bytes(code) + sum(others) + sum(values)
+        values = (COUNT_BYTES if self._is_count(group, name) else VALUE_BYTES for name in names)
+        return _whole_bytes(code) + others + sum(values)
 
-    def _bits(self, group: Group, place: int) -> int:
+    def _count_bits(self, group: Group, place: int) -> int:
         type_ = group.keys[place].type
         if type_.kind == "decimal":
             return min(CODE_BITS, math.ceil(type_.precision * math.log2(10)))
-        values = self._values(group, place) if type_.kind == "int" else None
-        return BITS[type_.kind] if values is None else min(BITS["int"], math.ceil(math.log2(max(values, 1.0))))
+        if type_.kind != "int":
+            return BITS[type_.kind]
+        # It has as many values as there are entries, divided by those of one value, as far as these are known.
+        values = self._sizes.size(group.name)
+        if values is not None and len(group.keys) > 1:
+            free = tuple((i, key.name) for i, key in enumerate(group.keys) if i != place)
+            found = self._sizes.matches(Access(group.name, (place,), free)).known
+            values = values if found is None else values / found
+        return BITS["int"] if values is None else min(BITS["int"], math.ceil(math.log2(max(values, 1.0))))
 
-    def _values(self, group: Group, place: int) -> float | None:
-        """How many values a key column has at most: the entries, divided by those of one value of it as far as they are
-        known; None where the entries are not."""
-        size = self._sizes.size(group.name)
-        if size is None or len(group.keys) == 1:
-            return size
-        free = tuple((i, key.name) for i, key in enumerate(group.keys) if i != place)
-        found = self._sizes.matches(Access(group.name, (place,), free)).known
-        return size if found is None else size / found
-
-    def _counts(self, group: Group, name: str) -> bool:
+    def _is_count(self, group: Group, name: str) -> bool:
         """Whether a member counts: nothing but constants and other counts goes into it."""
         products = (p for s in self._plan.statements[group.name] for p in s.products if p.map == name)
         factors = (factor for product in products for factor in (*product.factors, *product.late_factors))
@@ -471,7 +461,3 @@ class CopySizes:
 def _whole_bytes(bits: int) -> int:
     """The narrowest of the stored widths that holds so many bits."""
     return next(size for size in (0, 1, 2, 4, 8) if bits <= 8 * size)
-
-
-def _bytes(type_: Type) -> int:
-    return DOUBLE_BYTES if type_.kind == "double" else TEXT_BYTES

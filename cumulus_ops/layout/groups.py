@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import starmap
 
 from cumulus_ops.layout.statements import Product, ReadPlan, StatementPlan
 from cumulus_ops.maps.columns import physical_type
@@ -29,10 +30,10 @@ __all__ = [
     "find_groups",
     "group_statements",
     "loop_names",
+    "note_taken",
     "project_groups",
     "reordered",
     "shape_of",
-    "with_taken",
 ]
 
 
@@ -70,65 +71,53 @@ def project_groups(
         by_target[statement.target].append(statement)
     kept = {group.name: group for group in groups}
     moved: dict[str, tuple[str, Places]] = {}
-    sizes, needed = Sizes(program), _read_as_they_are(program)
+    sizes = Sizes(program)
+    # What views and derivations read, or compute, stays as it is.
+    needed = {v.map for view in program.views for v in view.values} | {v.exists for v in program.views if v.exists}
+    needed |= {check.map for view in program.views for check in view.checks}
+    needed |= {name for d in program.derivations for name in (d.map, *d.reads())}
     numbers = {group.name: place for place, group in enumerate(groups)}
     for narrow in sorted(groups, key=lambda g: len(g.keys)):
-        if needed & set(narrow.members) or not by_target[narrow.name]:
+        few = sizes.size(narrow.name)
+        if needed & set(narrow.members) or not by_target[narrow.name] or few is None:
             continue
         for wide in sorted(kept.values(), key=lambda g: len(g.keys)):
-            if len(wide.keys) <= len(narrow.keys) or not _worth_it(sizes, narrow, wide):
+            many = sizes.size(wide.name) if len(wide.keys) > len(narrow.keys) else None
+            if many is None or few < SHARE * many:
                 continue
-            pairs = _paired(by_target[narrow.name], by_target[wide.name], numbers)
-            places = None if pairs is None else _places(len(narrow.keys), pairs)
+            pairs = _pair_statements(by_target[narrow.name], by_target[wide.name], numbers)
+            places = None if pairs is None else _find_places(len(narrow.keys), pairs)
             if pairs is None or places is None:
                 continue
-            by_target[wide.name] = [_with_products(few, many) for few, many in pairs]
-            kept[wide.name] = _with_members(wide, kept.pop(narrow.name), places)
+            by_target[wide.name] = list(starmap(_add_products, pairs))
+            gone = kept.pop(narrow.name)
+            through = {name: tuple(places[place] for place in gone.places(name)) for name in gone.members}
+            kept[wide.name] = replace(wide, members=(*wide.members, *gone.members), narrow={**wide.narrow, **through})
             moved[narrow.name] = wide.name, places
             del by_target[narrow.name]
             break
-    final = {name: _followed(name, moved) for name in moved}
     left = [
-        replace(s, reads=tuple(_elsewhere(read, final) for read in s.reads))
+        replace(s, reads=tuple(_move_read(read, moved) for read in s.reads))
         for group in kept.values()
         for s in by_target[group.name]
     ]
     return tuple(kept[group.name] for group in groups if group.name in kept), left
 
 
-def _read_as_they_are(program: Program) -> frozenset[str]:
-    """The maps that views and derivations read, or compute."""
-    views = {v.map for view in program.views for v in view.values}
-    views |= {view.exists for view in program.views if view.exists} | {
-        c.map for view in program.views for c in view.checks
-    }
-    return frozenset(views | {name for d in program.derivations for name in (d.map, *d.reads())})
-
-
-def _worth_it(sizes: Sizes, narrow: Group, wide: Group) -> bool:
-    few, many = sizes.size(narrow.name), sizes.size(wide.name)
-    return few is not None and many is not None and few >= SHARE * many
-
-
-def _paired(
+def _pair_statements(
     narrow: Sequence[StatementPlan], wide: Sequence[StatementPlan], numbers: Mapping[str, int]
 ) -> list[tuple[StatementPlan, StatementPlan]] | None:
     """Each statement of the narrow group with the one of the wide group that does the same at more keys."""
-    ours, theirs = (_by_shape(statements, numbers) for statements in (narrow, wide))
-    if ours is None or theirs is None or ours.keys() != theirs.keys():
+    # By all but keys and factors; where that does not tell the statements of a group apart, there are no pairs.
+    ours, theirs = ({shape_of(replace(s, keys=()), numbers): s for s in group} for group in (narrow, wide))
+    if ours.keys() != theirs.keys() or len(ours) < len(narrow) or len(theirs) < len(wide):
         return None
     return [(ours[shape], theirs[shape]) for shape in ours]
 
 
-def _by_shape(statements: Sequence[StatementPlan], numbers: Mapping[str, int]) -> dict[Shape, StatementPlan] | None:
-    """The statements by all but their keys and factors; None if that does not tell them apart."""
-    found = {shape_of(replace(statement, keys=()), numbers): statement for statement in statements}
-    return found if len(found) == len(statements) else None
-
-
-def _places(width: int, pairs: Sequence[tuple[StatementPlan, StatementPlan]]) -> Places | None:
+def _find_places(width: int, pairs: Sequence[tuple[StatementPlan, StatementPlan]]) -> Places | None:
     """The wide group's key that each key of the narrow one is, in all statements."""
-    keys = [(_named(few), _named(many)) for few, many in pairs]
+    keys = [(_name_keys(few), _name_keys(many)) for few, many in pairs]
     places: list[int] = []
     for i in range(width):
         same = [
@@ -142,40 +131,27 @@ def _places(width: int, pairs: Sequence[tuple[StatementPlan, StatementPlan]]) ->
     return tuple(places)
 
 
-def _named(statement: StatementPlan) -> tuple[Scalar, ...]:
+def _name_keys(statement: StatementPlan) -> tuple[Scalar, ...]:
     names = loop_names(statement)
     return tuple(rename(key, names) for key in statement.keys)
 
 
-def _with_products(few: StatementPlan, many: StatementPlan) -> StatementPlan:
+def _add_products(few: StatementPlan, many: StatementPlan) -> StatementPlan:
     """The wide group's statement with the narrow one's products."""
     back = {place: name for name, place in loop_names(many).items()}
     names = {name: back[place] for name, place in loop_names(few).items()}
-    products = [replace(p, late_factors=tuple(rename(f, names) for f in p.late_factors)) for p in few.products]
     carried = dict(many.carried) | dict(few.carried)
-    return replace(many, carried=tuple(carried.items()), products=(*many.products, *products))
+    products = (*many.products, *_rename_factors(few.products, names))
+    return replace(many, carried=tuple(carried.items()), products=products)
 
 
-def _with_members(wide: Group, narrow: Group, places: Places) -> Group:
-    through = {name: tuple(places[place] for place in narrow.places(name)) for name in narrow.members}
-    return replace(wide, members=(*wide.members, *narrow.members), narrow={**wide.narrow, **through})
-
-
-def _followed(name: str, moved: Mapping[str, tuple[str, Places]]) -> tuple[str, Places]:
-    """Where a group has gone in the end, and what its keys are there: a wide group may have gone into a wider one."""
-    wide, places = moved[name]
-    while wide in moved:
-        wide, onward = moved[wide]
-        places = tuple(onward[place] for place in places)
-    return wide, places
-
-
-def _elsewhere(read: ReadPlan, moved: Mapping[str, tuple[str, Places]]) -> ReadPlan:
-    if read.path.map not in moved:
-        return read
-    wide, places = moved[read.path.map]
-    path = AccessPath(wide, tuple(places[place] for place in read.path.bound))
-    return replace(read, path=path, free=tuple((places[place], name) for place, name in read.free))
+def _move_read(read: ReadPlan, moved: Mapping[str, tuple[str, Places]]) -> ReadPlan:
+    """A lookup of a group that is not kept, in the one that stands in for it."""
+    while read.path.map in moved:  # a wide group may have gone into a wider one
+        wide, places = moved[read.path.map]
+        path = AccessPath(wide, tuple(places[place] for place in read.path.bound))
+        read = replace(read, path=path, free=tuple((places[place], name) for place, name in read.free))
+    return read
 
 
 #: What two statements must have in common to be one chain of lookups: all but their factors.
@@ -214,14 +190,14 @@ def find_groups(program: Program, statements: Sequence[StatementPlan]) -> tuple[
         m.name: (tuple((k.type.kind, k.type.scale) for k in m.keys), m.name if m.name in derived else "")
         for m in program.maps
     }
-    blocks = _numbered(first)
+    blocks = _number_blocks(first)
     # Each round can only split blocks, since the old block is a part of the new sign; so it ends when their number stays.
     while True:
         shapes = {
             name: (blocks[name], frozenset(Counter(shape_of(s, blocks) for s in by_target[name]).items()))
             for name in by_target
         }
-        finer = _numbered(shapes)
+        finer = _number_blocks(shapes)
         if len(set(finer.values())) == len(set(blocks.values())):
             break
         blocks = finer
@@ -231,7 +207,7 @@ def find_groups(program: Program, statements: Sequence[StatementPlan]) -> tuple[
     return tuple(Group(names[0], program.map_by_name[names[0]].keys, tuple(names)) for names in members.values())
 
 
-def _numbered(signs: Mapping[str, object]) -> dict[str, int]:
+def _number_blocks(signs: Mapping[str, object]) -> dict[str, int]:
     numbers: dict[object, int] = {}
     return {name: numbers.setdefault(sign, len(numbers)) for name, sign in signs.items()}
 
@@ -272,27 +248,27 @@ def group_statements(groups: Sequence[Group], statements: Sequence[StatementPlan
     for target, shape in found:
         if target in members:
             columns = [found[name, shape] for name in members[target]]
-            together += [_together(same, group_of) for same in zip(*columns, strict=True)]
+            for same in zip(*columns, strict=True):
+                first = same[0]
+                original = {place: name for name, place in loop_names(first).items()}
+                carried = dict(first.carried)
+                products: list[Product] = []
+                for statement in same:
+                    names = {name: original[place] for name, place in loop_names(statement).items()}
+                    carried |= dict(statement.carried)
+                    products += _rename_factors(statement.products, names)
+                reads = tuple(replace(r, path=replace(r.path, map=group_of[r.path.map])) for r in first.reads)
+                merged = replace(first, carried=tuple(carried.items()), reads=reads, products=tuple(products))
+                together.append(merged)
     return together
 
 
-def _together(statements: Sequence[StatementPlan], group_of: Mapping[str, str]) -> StatementPlan:
-    """Statements of one shape as one."""
-    first = statements[0]
-    original = {place: name for name, place in loop_names(first).items()}
-    products: list[Product] = []
-    carried = dict(first.carried)
-    for statement in statements:
-        names = {name: original[place] for name, place in loop_names(statement).items()}
-        carried |= dict(statement.carried)
-        products += [
-            replace(p, late_factors=tuple(rename(f, names) for f in p.late_factors)) for p in statement.products
-        ]
-    reads = tuple(replace(r, path=replace(r.path, map=group_of[r.path.map])) for r in first.reads)
-    return replace(first, carried=tuple(carried.items()), reads=reads, products=tuple(products))
+def _rename_factors(products: Iterable[Product], names: Mapping[str, str]) -> list[Product]:
+    """Products with the loop variables of another statement of their shape."""
+    return [replace(p, late_factors=tuple(rename(f, names) for f in p.late_factors)) for p in products]
 
 
-def with_taken(statements: Sequence[StatementPlan]) -> list[StatementPlan]:
+def note_taken(statements: Sequence[StatementPlan]) -> list[StatementPlan]:
     """The statements with what each lookup takes: for those of one trigger that begin with the same lookups the same, so that
     what one has found will do for the others."""
     taken: dict[object, dict[tuple[str, ...], None]] = {}
@@ -370,34 +346,27 @@ def choose_copies(group: Group, lookups: Iterable[Lookup]) -> tuple[tuple[Access
     chains: list[_Chain] = []
     wanted = sorted(set(lookups), key=lambda x: (x.order < 0, -len(x.bound), sorted(x.bound), sorted(x.free)))
     for lookup in wanted or [Lookup(frozenset(range(len(group.keys))))]:
-        chain = next((c for c in chains if _joins(c, lookup, numbers)), None)
+        # A copy that serves the lookup, too, or can be made to.
+        if lookup.order >= 0:
+            fitting = [c for c in chains if lookup.bound in c.sets and lookup.order == c.order]
+        else:
+            own = lookup.bound if lookup.bound <= numbers else None  # texts have hashes only
+            fitting = [c for c in chains if lookup.bound in c.sets or (own is not None and own < c.sets[-1])]
+        chain = fitting[0] if fitting else None
         if chain is None:
-            chain = _new_chain(lookup, numbers)
+            ordered = lookup.order >= 0 and lookup.bound <= numbers and lookup.order in numbers
+            longer = [lookup.bound | {lookup.order}] if ordered else []
+            chain = _Chain([*longer, lookup.bound], lookup.order)
             chains.append(chain)
         elif lookup.bound not in chain.sets:
             chain.sets.append(lookup.bound)
         chain.lookups.append(lookup)
-    paths = [_path(group, chain, numbers, first=place == 0) for place, chain in enumerate(chains)]
+    paths = [_make_path(group, chain, numbers, first=place == 0) for place, chain in enumerate(chains)]
     served = {lookup: path for chain, path in zip(chains, paths, strict=True) for lookup in chain.lookups}
     return tuple(paths), served
 
 
-def _new_chain(lookup: Lookup, numbers: frozenset[int]) -> _Chain:
-    if lookup.order < 0:
-        return _Chain([lookup.bound])
-    if lookup.bound <= numbers and lookup.order in numbers:
-        return _Chain([lookup.bound | {lookup.order}, lookup.bound], lookup.order)
-    return _Chain([lookup.bound], lookup.order)
-
-
-def _joins(chain: _Chain, lookup: Lookup, numbers: frozenset[int]) -> bool:
-    """Whether a copy serves a lookup, too, or can be made to."""
-    if lookup.order >= 0:
-        return lookup.bound in chain.sets and lookup.order == chain.order
-    return lookup.bound in chain.sets or (lookup.bound <= numbers and lookup.bound < chain.sets[-1])
-
-
-def _path(group: Group, chain: _Chain, numbers: frozenset[int], *, first: bool) -> AccessPath:
+def _make_path(group: Group, chain: _Chain, numbers: frozenset[int], *, first: bool) -> AccessPath:
     bound: list[int] = []
     for columns in reversed(chain.sets):
         bound += sorted(columns - set(bound), key=lambda i: (i not in numbers, i))

@@ -45,12 +45,12 @@ __all__ = ["Layout", "check_layout", "choose_labels", "choose_layout", "fixed_la
 def fixed_labels(plan: ProgramPlan, settings: LayoutSettings) -> Labels:
     """The labels that a project file decides on. What it says of a map counts for the map's group."""
     labels: dict[Node, Label] = {
-        ("map", plan.group_of[name]): _map_label(plan, name, choice) for name, choice in settings.maps.items()
+        ("map", plan.group_of[name]): _label_map(plan, name, choice) for name, choice in settings.maps.items()
     }
     return labels | {("events", name): c.columns or ANYWHERE for name, c in settings.events.items()}
 
 
-def _map_label(plan: ProgramPlan, name: str, choice: LayoutChoice) -> Label:
+def _label_map(plan: ProgramPlan, name: str, choice: LayoutChoice) -> Label:
     """The columns of a choice, as the group calls them."""
     own = [key.name for key in plan.program.map_by_name[name].keys]
     group = plan.groups[plan.group_of[name]]
@@ -71,7 +71,7 @@ def check_layout(plan: ProgramPlan, settings: LayoutSettings) -> None:
     # Maps that are kept together cannot be apart.
     seen: dict[str, tuple[str, Label]] = {}
     for name, choice in settings.maps.items():
-        label = _map_label(plan, name, choice)
+        label = _label_map(plan, name, choice)
         other, known = seen.setdefault(plan.group_of[name], (name, label))
         if known != label:
             raise InputProblem(
@@ -81,30 +81,26 @@ def check_layout(plan: ProgramPlan, settings: LayoutSettings) -> None:
                 hint="leave one of the two out",
             )
     if settings.maps or settings.events:
-        _check_reads(plan, settings)
-
-
-def _check_reads(plan: ProgramPlan, settings: LayoutSettings) -> None:
-    relations = [r.name for r in plan.program.relations]
-    problem = pose(plan, relations, Estimates(plan, dict.fromkeys(relations, 1e9)), 2, fixed_labels(plan, settings))
-    labels = choose_labels(problem)
-    for need in unmet_needs(problem, labels):
-        relation = problem.statements[need.consumer].relation
-        chosen = [c for name, c in settings.maps.items() if plan.group_of[name] == need.map]
-        choice = chosen[0] if chosen else settings.events[relation]
-        raise impossible(problem, labels, need, choice.place)
+        names = list(relations)
+        problem = pose(plan, names, Estimates(plan, dict.fromkeys(names, 1e9)), 2, fixed_labels(plan, settings))
+        labels = choose_labels(problem)
+        for need in unmet_needs(problem, labels):
+            relation = problem.statements[need.consumer].relation
+            chosen = [c for name, c in settings.maps.items() if plan.group_of[name] == need.map]
+            choice = chosen[0] if chosen else settings.events[relation]
+            raise impossible(problem, labels, need, choice.place)
 
 
 def _check_names(what: str, known: Mapping[str, Iterable[str]], choices: Mapping[str, LayoutChoice]) -> None:
     for name, choice in choices.items():
         if name not in known:
-            raise _unknown(f"no {what} {name!r}", f"unknown-{what}", name, known, choice)
+            raise _report_unknown(f"no {what} {name!r}", f"unknown-{what}", name, known, choice)
         for column in choice.columns:
             if column not in known[name]:
-                raise _unknown(f"{name} has no column {column!r}", "unknown-column", column, known[name], choice)
+                raise _report_unknown(f"{name} has no column {column!r}", "unknown-column", column, known[name], choice)
 
 
-def _unknown(message: str, kind: str, name: str, known: Iterable[str], choice: LayoutChoice) -> InputProblem:
+def _report_unknown(message: str, kind: str, name: str, known: Iterable[str], choice: LayoutChoice) -> InputProblem:
     near = difflib.get_close_matches(name, list(known), 1)
     hint = f"did you mean {near[0]}?" if near else f"known: {', '.join(sorted(known)) or 'none'}"
     return InputProblem(f"layout: {message}", kind=kind, place=choice.place, hint=hint)
@@ -156,13 +152,14 @@ def choose_layout(
         return Layout(problem, labels, cost)
     if unmet := unmet_needs(problem, labels):
         raise impossible(problem, labels, unmet[0])
-    return Layout(problem, labels, 0, _why_alone(problem, labels))
+    return Layout(problem, labels, 0, _explain_alone(problem, labels))
 
 
-def _why_alone(problem: Problem, labels: Labels) -> str:
+def _explain_alone(problem: Problem, labels: Labels) -> str:
     """Why no columns keep a cycle in one task."""
     unmet = next(n for n in problem.needs if n.map in problem.cyclic_maps and _is_unmet(problem, labels, n))
-    maps = ", ".join(sorted({ref[0] for ref in problem.cycles[_cycle_at(problem, unmet)]}))
+    inner = (n.consumer for n in problem.needs if n.map == unmet.map and problem.is_inner(n))
+    maps = ", ".join(sorted({ref[0] for ref in problem.cycles[problem.cycle_of[next(inner)]]}))
     consumer, producer = problem.statements[unmet.consumer], problem.statements[unmet.producer]
     how = f"{producer.relation} adds to {unmet.map} what {consumer.relation} reads there for {unmet.consumer[0]}"
     return (
@@ -171,16 +168,11 @@ def _why_alone(problem: Problem, labels: Labels) -> str:
     )
 
 
-def _cycle_at(problem: Problem, need: Need) -> int:
-    inner = (n.consumer for n in problem.needs if n.map == need.map and problem.is_inner(n))
-    return problem.cycle_of[next(inner)]
-
-
 def _is_unmet(problem: Problem, labels: Labels, need: Need) -> bool:
     """Whether a need is not met under ``labels``, or its producer does not add where a cycle needs it."""
     events = labels["events", problem.statements[need.producer].relation]
     added = problem.pair_cost(need.producer, events, labels["map", need.map])
-    return max(added, problem.pair_cost(need, *_pair_labels(problem, need, labels))) >= IMPOSSIBLE
+    return max(added, problem.pair_cost(need, *_find_pair_labels(problem, need, labels))) >= IMPOSSIBLE
 
 
 def choose_labels(problem: Problem) -> Labels:
@@ -190,20 +182,30 @@ def choose_labels(problem: Problem) -> Labels:
     better = True
     while better:
         better = False
-        for proposal in _proposals(problem):
-            changed = _expand(problem, labels, proposal)
+        for proposal in _propose_labels(problem):
+            changed = _expand_labels(problem, labels, proposal)
             if problem.cost(changed) < cost:
                 labels, cost, better = changed, problem.cost(changed), True
-    return _improve(problem, labels)
+    # Then the labels of one or two relations are varied as long as that is cheaper.
+    relations = {n: labels[n] for n in problem.labels if n[0] == "events"}
+    answers = _Answers(problem)
+    cost = answers.cost(relations)
+    better = True
+    while better:
+        better = False
+        for varied in _vary_labels(problem, relations):
+            if (found := answers.cost(varied)) < cost:
+                relations, cost, better = varied, found, True
+    return answers.labels(relations)
 
 
 def unmet_needs(problem: Problem, labels: Labels) -> list[Need]:
     """The needs that are not met under ``labels``, but for those of what a cycle adds: such a batch may be one task."""
     outer = (n for n in problem.needs if n.map not in problem.cyclic_maps)
-    return [n for n in outer if problem.pair_cost(n, *_pair_labels(problem, n, labels)) >= IMPOSSIBLE]
+    return [n for n in outer if problem.pair_cost(n, *_find_pair_labels(problem, n, labels)) >= IMPOSSIBLE]
 
 
-def _pair_labels(problem: Problem, need: Need, labels: Labels) -> tuple[Label, Label]:
+def _find_pair_labels(problem: Problem, need: Need, labels: Labels) -> tuple[Label, Label]:
     return labels["events", problem.statements[need.consumer].relation], labels["map", need.map]
 
 
@@ -212,7 +214,7 @@ def impossible(problem: Problem, labels: Labels, need: Need, place: str = "") ->
     consumer = problem.statements[need.consumer]
     keys = problem.plan.program.map_by_name[need.map].keys
     bound = ", ".join(keys[i].name for i in consumer.reads[need.read].places) or "none of its keys"
-    events, deltas = _pair_labels(problem, need, labels)
+    events, deltas = _find_pair_labels(problem, need, labels)
     return InputProblem(
         f"layout: {need.map} by {', '.join(deltas)} and {consumer.relation} by {', '.join(events) or 'anywhere'} do not "
         f"meet: {consumer.relation} reads {need.map} by {bound} for {need.consumer[0]}",
@@ -222,10 +224,15 @@ def impossible(problem: Problem, labels: Labels, need: Need, place: str = "") ->
     )
 
 
-def _proposals(problem: Problem) -> Iterator[Cut]:
+def _propose_labels(problem: Problem) -> Iterator[Cut]:
     """For each class the label that each node would have in it; and what every node would have on its own."""
     columns = ((node, column) for node, options in problem.labels.items() for label in options for column in label)
-    for members in connected(columns, _equal_columns(problem)):
+    equated: list[tuple[tuple[Node, str], tuple[Node, str]]] = []
+    for item, pairs in problem.equal.items():
+        ref, name = (item.consumer, item.map) if isinstance(item, Need) else (item, item[0])
+        events = "events", problem.statements[ref].relation
+        equated += [((("map", name), key), (events, column)) for key, column in pairs.items()]
+    for members in connected(columns, equated):
         proposal: Cut = {}
         for node, options in problem.labels.items():
             label = next((o for o in options if o and all((node, c) in members for c in o)), None)
@@ -235,14 +242,7 @@ def _proposals(problem: Problem) -> Iterator[Cut]:
     yield {n: o[0] for n, o in problem.labels.items()}
 
 
-def _equal_columns(problem: Problem) -> Iterator[tuple[tuple[Node, str], tuple[Node, str]]]:
-    for item, columns in problem.equal.items():
-        ref, name = (item.consumer, item.map) if isinstance(item, Need) else (item, item[0])
-        relation = problem.statements[ref].relation
-        yield from (((("map", name), key), (("events", relation), column)) for key, column in columns.items())
-
-
-def _expand(problem: Problem, labels: Labels, proposal: Labels) -> Cut:
+def _expand_labels(problem: Problem, labels: Labels, proposal: Labels) -> Cut:
     """The best mixture of ``labels`` and ``proposal``: a minimum cut, exact where the pairs' costs are submodular."""
     import networkx as nx  # most projects never have a batch that is large enough
 
@@ -290,21 +290,7 @@ def _add_arc(graph: nx.DiGraph[object], source: object, target: object, capacity
     graph.add_edge(source, target, capacity=present + capacity)
 
 
-def _improve(problem: Problem, labels: Labels) -> Labels:
-    """Vary the labels of one or two relations as long as that is cheaper."""
-    relations = {n: labels[n] for n in problem.labels if n[0] == "events"}
-    answers = _Answers(problem)
-    cost = answers.cost(relations)
-    better = True
-    while better:
-        better = False
-        for changed in _varied(problem, relations):
-            if (found := answers.cost(changed)) < cost:
-                relations, cost, better = changed, found, True
-    return answers.labels(relations)
-
-
-def _varied(problem: Problem, labels: Labels) -> Iterator[Cut]:
+def _vary_labels(problem: Problem, labels: Labels) -> Iterator[Cut]:
     for chosen in [*((r,) for r in labels), *itertools.combinations(labels, 2)]:
         for options in itertools.product(*(problem.labels[r] for r in chosen)):
             yield {**labels, **dict(zip(chosen, options, strict=True))}

@@ -22,8 +22,8 @@ from cumulus_ops.layout.groups import (
     choose_copies,
     find_groups,
     group_statements,
+    note_taken,
     project_groups,
-    with_taken,
 )
 from cumulus_ops.layout.statements import ReadPlan, StatementPlan, plan_statements, plan_trigger
 from cumulus_ops.maps.runs import AccessPath
@@ -310,17 +310,17 @@ def plan_program(program: Program, scheme: str) -> ProgramPlan:
     single += plan_trigger(given, given.trigger(START, 1))
     alike = find_groups(program, single)
     groups, plans = project_groups(program, alike, group_statements(alike, single))
-    plans = with_taken(plans)
+    plans = note_taken(plans)
     group_of = {name: group.name for group in groups for name in group.members}
     lookups: dict[str, list[Lookup]] = {group.name: [] for group in groups}
     for plan in plans:
         for read in plan.reads:
-            lookups[read.path.map].append(_lookup(read))
+            lookups[read.path.map].append(_make_lookup(read))
     for derived in program.derivations:
         for name, lookup in derivation_lookups(program, derived):
             lookups[group_of[name]].append(lookup)
     copies = {group.name: choose_copies(group, lookups[group.name]) for group in groups}
-    plans = [replace(p, reads=tuple(_served(read, copies[read.path.map][1]) for read in p.reads)) for p in plans]
+    plans = [replace(p, reads=tuple(_serve_read(read, copies[read.path.map][1]) for read in p.reads)) for p in plans]
     by_target: dict[str, list[StatementPlan]] = {group.name: [] for group in groups}
     for plan in plans:
         if plan.relation != START:
@@ -336,7 +336,7 @@ def plan_program(program: Program, scheme: str) -> ProgramPlan:
         tuple(is_cycle for is_cycle, layer in zip(cyclic, layers, strict=True) if layer),
         {name: tuple(statements) for name, statements in by_target.items()},
         {name: paths for name, (paths, _) in copies.items()},
-        {r.name: _used_columns(program, r.name) for r in program.relations},
+        {r.name: _find_used_columns(program, r.name) for r in program.relations},
         {r.name: rank for rank, r in enumerate(program.relations)},
         plan_derivations(program, scheme_named(scheme), lambda name, lookup: copies[group_of[name]][1][lookup]),
         frozenset(name for name, rank in depends.items() if rank == 0 and name in by_target),
@@ -344,14 +344,14 @@ def plan_program(program: Program, scheme: str) -> ProgramPlan:
     )
 
 
-def _lookup(read: ReadPlan) -> Lookup:
+def _make_lookup(read: ReadPlan) -> Lookup:
     free, values = (place for place, _ in read.free), (columns[-1] for columns in read.taken)
     return Lookup(frozenset(read.path.bound), -1, frozenset(free), frozenset(values))
 
 
-def _served(read: ReadPlan, served: Mapping[Lookup, AccessPath]) -> ReadPlan:
+def _serve_read(read: ReadPlan, served: Mapping[Lookup, AccessPath]) -> ReadPlan:
     """A lookup in the copy that serves it, its known keys in the order of the copy."""
-    path = served[_lookup(read)]
+    path = served[_make_lookup(read)]
     arguments = dict(zip(read.path.bound, read.bound, strict=True))
     return replace(read, path=path, bound=tuple(arguments[i] for i in path.bound[: len(arguments)]))
 
@@ -362,7 +362,7 @@ def plan_json(text: str, scheme: str) -> ProgramPlan:
     return plan_program(program_from_json(text), scheme)
 
 
-def _used_columns(program: Program, relation: str) -> tuple[str, ...]:
+def _find_used_columns(program: Program, relation: str) -> tuple[str, ...]:
     used: set[str] = set()
     names = [c.name for c in program.relation_by_name[relation].columns]
     for trigger in program.triggers:

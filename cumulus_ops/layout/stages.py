@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from cumulus_ops.layout.costs import ANYWHERE, REPLICATED, Label, Ref, used_columns
 from cumulus_ops.layout.partitioning import Layout
 from cumulus_ops.layout.plans import ProgramPlan
-from m3.dataflow import Graph, condensed, generations, graph_of, in_order, predecessors
+from m3.dataflow import condensed, generations, graph_of, in_order, predecessors
 
 __all__ = ["Schedule", "Shipment", "Stage", "levels", "schedule"]
 
@@ -88,17 +88,24 @@ class _Scheduler:
         self.graph = graph_of(self.statements, ((n.producer, n.consumer) for n in self.needs))
         self.before = predecessors(self.graph)
         found: dict[Ref, int] = {}
-        for refs in self._groups(self.statements):
+        # In an order in which none needs a later one, the ones that need each other together.
+        for refs in map(sorted, in_order(condensed(self.graph), min) or []):
             before = {p for ref in refs for p in self.before[ref]} - {*refs}
             waits = [found[p] + (p not in self.local) for p in before]
             found |= dict.fromkeys(refs, max([*(int(ref in self.partitioned) for ref in refs), *waits]))
         self.stage_of = found
-        self._gather()
-        self.last_use = self._last_uses()
+        self._gather_statements()
+        # From which stage on events that were sent, or the deltas of a map, are where they are wanted, and the last stage that wants them.
+        came = [(("events", self._relation(ref)), self.stage_of[ref]) for ref in self.partitioned]
+        made = [(("map", ref[0]), self.stage_of[ref] + (ref not in self.local)) for ref in self.problem.deltas]
+        used = [(("map", need.map), self.stage_of[need.consumer]) for need in self.needs]
+        # The pair that is sorted last stands in the dictionary.
+        self.arrival = dict(sorted([*came, *made], reverse=True))
+        self.last_use = dict(sorted([*came, *used]))
 
     def schedule(self) -> Schedule:
         count = 1 + max(self.stage_of.values(), default=0)
-        return Schedule(self.layout, tuple(self._stage(k, k == count - 1) for k in range(count)), self.stage_of)
+        return Schedule(self.layout, tuple(self._make_stage(k, k == count - 1) for k in range(count)), self.stage_of)
 
     def _relation(self, ref: Ref) -> str:
         return self.statements[ref].relation
@@ -116,17 +123,7 @@ class _Scheduler:
         events = self.layout.label("events", self._relation(ref))
         return self.problem.fits(ref, events, self.layout.label("map", ref[0]))
 
-    def _groups(self, refs: Iterable[Ref]) -> Iterable[tuple[Ref, ...]]:
-        """Statements in an order in which none needs a later one, the ones that need each other together."""
-        for group in in_order(condensed(self._part(refs)), min) or []:
-            yield tuple(sorted(group))
-
-    def _part(self, refs: Iterable[Ref]) -> Graph[Ref]:
-        """The graph of some of the statements."""
-        mine = dict.fromkeys(refs)
-        return {ref: [target for target in self.graph[ref] if target in mine] for ref in mine}
-
-    def _gather(self) -> None:
+    def _gather_statements(self) -> None:
         """Move statements that nobody waits for to where their relation's slice of the log is read anyway."""
         for relation in {s.relation for s in self.statements.values()}:
             mine = [r for r in self.statements if self._relation(r) == relation and r not in self.partitioned]
@@ -138,39 +135,32 @@ class _Scheduler:
             for ref in movable:
                 self.stage_of[ref] = min((k for k in reading if k >= self.stage_of[ref]), default=latest)
 
-    def _last_uses(self) -> dict[tuple[str, str], int]:
-        """The last stage in which events that were sent, or the deltas of a map, are wanted."""
-        uses: dict[tuple[str, str], int] = {}
-        for ref in self.partitioned:
-            node = ("events", self._relation(ref))
-            uses[node] = max(uses.get(node, 0), self.stage_of[ref])
-        for need in self.needs:
-            node = ("map", need.map)
-            uses[node] = max(uses.get(node, 0), self.stage_of[need.consumer])
-        return uses
-
-    def _stage(self, number: int, last: bool) -> Stage:
+    def _make_stage(self, number: int, last: bool) -> Stage:
         mine = [ref for ref in self.statements if self.stage_of[ref] == number]
         # Cycles, and between them as many statements at once as do not need each other.
         steps: list[tuple[Ref, ...]] = []
-        for generation in generations(condensed(self._part(mine))):
+        part = {ref: [target for target in self.graph[ref] if self.stage_of[target] == number] for ref in mine}
+        for generation in generations(condensed(part)):
             groups = [tuple(sorted(group)) for group in generation]
             single = sorted(group[0] for group in groups if group[0] not in self.problem.cycle_of)
             steps += [*([tuple(single)] if single else []), *sorted(g for g in groups if g[0] in self.problem.cycle_of)]
+        away = [ref for ref in mine if ref in self.problem.deltas and ref not in self.local]
+        deltas = [Shipment("map", n, self.layout.label("map", n)) for n in dict.fromkeys(ref[0] for ref in away)]
+        kept = tuple(sorted(node for node, stage in self.last_use.items() if self.arrival[node] <= number < stage))
         return Stage(
             tuple(steps),
             frozenset(group for group in steps if group[0] in self.problem.cycle_of),
             self.partitioned & set(mine),
-            () if last else (*self._events_sent(number), *self._deltas_sent(mine)),
-            () if last else tuple(self._kept(number)),
+            () if last else (*self._ship_events(number), *deltas),
+            () if last else kept,
             self.local & set(mine),
-            frozenset(ref for ref in mine if ref in self.problem.deltas and ref not in self.local),
+            frozenset(away),
         )
 
     def _first_use(self, relation: str) -> int:
         return min((self.stage_of[r] for r in self.partitioned if self._relation(r) == relation), default=0)
 
-    def _events_sent(self, number: int) -> Iterable[Shipment]:
+    def _ship_events(self, number: int) -> Iterable[Shipment]:
         for relation in dict.fromkeys(self._relation(r) for r in sorted(self.partitioned)):
             if self._first_use(relation) == number + 1:
                 readers = tuple(sorted(r for r in self.partitioned if self._relation(r) == relation))
@@ -178,18 +168,3 @@ class _Scheduler:
                 used = set().union(*(used_columns(plan, self.statements[r]) for r in readers))
                 columns = tuple(c for c in plan.columns[relation] if c in used)
                 yield Shipment("events", relation, self.layout.label("events", relation), columns, readers)
-
-    def _deltas_sent(self, mine: Iterable[Ref]) -> Iterable[Shipment]:
-        for name in dict.fromkeys(r[0] for r in mine if r in self.problem.deltas and r not in self.local):
-            yield Shipment("map", name, self.layout.label("map", name))
-
-    def _kept(self, number: int) -> Iterable[tuple[str, str]]:
-        for kind, name in sorted(self.last_use):
-            if self.last_use[kind, name] > number and self._is_here(kind, name, number):
-                yield kind, name
-
-    def _is_here(self, kind: str, name: str, number: int) -> bool:
-        if kind == "events":
-            return self._first_use(name) <= number
-        producers = (r for r in self.problem.deltas if r[0] == name)
-        return any(self.stage_of[p] + (p not in self.local) <= number for p in producers)

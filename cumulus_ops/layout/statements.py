@@ -85,8 +85,10 @@ class StatementPlan:
 def plan_statements(program: Program, relation: str) -> list[StatementPlan]:
     """The statements of both triggers; once for both where the delete trigger is the insert trigger times -1."""
     insert, delete = program.trigger(relation, 1), program.trigger(relation, -1)
-    if insert and delete and _mirrored(insert, delete):
-        return [replace(plan, sign=0) for plan in plan_trigger(program, insert)]
+    if insert and delete and insert.params == delete.params:
+        negated = [(-sign, rest) for sign, rest in map(_split_sign, delete.statements)]
+        if [_split_sign(s) for s in insert.statements] == negated:
+            return [replace(plan, sign=0) for plan in plan_trigger(program, insert)]
     return [*plan_trigger(program, insert), *plan_trigger(program, delete)]
 
 
@@ -96,16 +98,10 @@ def plan_trigger(program: Program, trigger: Trigger | None) -> list[StatementPla
         return []
     taken = {*trigger.params, *(v for s in trigger.statements for v in s.variables())}
     names = _CarriedNames(taken)
-    return [_plan(program, trigger, i, names) for i in range(len(trigger.statements))]
+    return [_plan_statement(program, trigger, i, names) for i in range(len(trigger.statements))]
 
 
-def _mirrored(insert: Trigger, delete: Trigger) -> bool:
-    return insert.params == delete.params and [_unsigned(s) for s in insert.statements] == [
-        (-sign, rest) for sign, rest in map(_unsigned, delete.statements)
-    ]
-
-
-def _unsigned(statement: Statement) -> tuple[int, Statement]:
+def _split_sign(statement: Statement) -> tuple[int, Statement]:
     """The sign of a statement's integer constants, and the statement with them made positive and ones left out."""
     sign = 1
     factors: list[Factor] = []
@@ -153,27 +149,30 @@ class _Carrier:
         if self.is_early(scalar):
             self.used[scalar] = self.names.name(scalar)
             return Var(self.used[scalar], scalar.type)
-        return self._inside(scalar)
+        return self._carry_inside(scalar)
 
-    def _inside(self, scalar: Scalar) -> Scalar:
+    def _carry_inside(self, scalar: Scalar) -> Scalar:
         if isinstance(scalar, Var):
             return self.carry(scalar) if scalar.name in self.events else scalar
         if isinstance(scalar, Call):
-            return Call(scalar.op, tuple(self._inside(a) for a in scalar.args), scalar.type)
+            return Call(scalar.op, tuple(self._carry_inside(a) for a in scalar.args), scalar.type)
         return scalar
 
 
-def _plan(program: Program, trigger: Trigger, index: int, names: _CarriedNames) -> StatementPlan:
+def _plan_statement(program: Program, trigger: Trigger, index: int, names: _CarriedNames) -> StatementPlan:
     statement = trigger.statements[index]
     carrier = _Carrier(set(trigger.params), names)
     reads = _plan_reads(list(statement.reads()), carrier)
     maps = tuple(ref.map for ref in statement.reads())
     factors = list(statement.scalars())
-    early_conditions, late_conditions = _split(statement.conditions, carrier)
-    early_factors, late_factors = _split(factors, carrier)
+    early_conditions, late_conditions = _split_early(statement.conditions, carrier)
+    early_factors, late_factors = _split_early(factors, carrier)
     late_conditions = tuple(carrier.carry(c) for c in late_conditions)
     late_factors = tuple(carrier.carry(f) for f in late_factors)
     keys = tuple(carrier.carry(k) for k in statement.keys)
+    # No loop variable links two reads.
+    loops = [{v for key in ref.keys for v in variables(key)} - carrier.events for ref in statement.reads()]
+    reorderable = len(set[str]().union(*loops)) == sum(map(len, loops))
     scales = sum(program.map_by_name[r.map].value.scale for r in statement.reads())
     scales += sum(s.type.scale for s in statement.scalars())
     return StatementPlan(
@@ -186,7 +185,7 @@ def _plan(program: Program, trigger: Trigger, index: int, names: _CarriedNames) 
         late_conditions,
         keys,
         index if program.semantics == "sequential" else 0,
-        _independent(statement, carrier.events),
+        reorderable,
         (
             Product(
                 statement.target,
@@ -199,7 +198,7 @@ def _plan(program: Program, trigger: Trigger, index: int, names: _CarriedNames) 
     )
 
 
-def _split(scalars: Sequence[Scalar], carrier: _Carrier) -> tuple[tuple[Scalar, ...], tuple[Scalar, ...]]:
+def _split_early(scalars: Sequence[Scalar], carrier: _Carrier) -> tuple[tuple[Scalar, ...], tuple[Scalar, ...]]:
     early = tuple(s for s in scalars if carrier.is_early(s))
     return early, tuple(s for s in scalars if not carrier.is_early(s))
 
@@ -214,13 +213,3 @@ def _plan_reads(refs: list[MapRef], carrier: _Carrier) -> tuple[ReadPlan, ...]:
         arguments = tuple(carrier.carry(ref.keys[i]) for i in bound)
         plans.append(ReadPlan(AccessPath(ref.map, tuple(bound)), arguments, free, ref.after))
     return tuple(plans)
-
-
-def _independent(statement: Statement, events: set[str]) -> bool:
-    seen: set[str] = set()
-    for ref in statement.reads():
-        loops = {v for key in ref.keys for v in variables(key)} - events
-        if loops & seen:
-            return False
-        seen |= loops
-    return True
