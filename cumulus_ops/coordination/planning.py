@@ -15,10 +15,11 @@ from typing import TYPE_CHECKING
 from cumulus_ops.coordination.barriers import barriers_of
 from cumulus_ops.coordination.finality.lineage import Lineage
 from cumulus_ops.coordination.finality.views import (
+    Annotated,
     Finality,
-    connect_views,
+    connected,
     edges_beyond,
-    label_view,
+    labelled,
     view_component,
 )
 from cumulus_ops.coordination.labelling.analysis import LOGGED, analyse
@@ -69,18 +70,19 @@ class Planning:
     def plan(self, scheme: str) -> CoordinationPlan:
         """All of the plan."""
         names = [v.name for v in self.program.views]
-        views = tuple(label_view(self.dataflow, v, names) for v in self.views)
-        edges = (*self._plan_writes(), *self._plan_reads(views), *edges_beyond(self.dataflow, names))
+        views = tuple(labelled(self.dataflow, v, names) for v in self.views)
+        edges = (*self._writes(), *self._reads(views), *edges_beyond(self.dataflow, names))
         verdicts = tuple(Verdict(v.relation, v.grain, v.reason) for v in self.confluence.verdicts.values())
         barriers = barriers_of(self.program, self.project.seals, views)
-        # The locality of seals: how many nodes a value concerns.
+        return CoordinationPlan(scheme, verdicts, views, edges, barriers, tuple(self._notes()))
+
+    def _notes(self) -> Iterator[str]:
+        """The locality of seals: how many nodes a value concerns."""
+        streams = self.dataflow.streams
         planned = coordinate(self.dataflow, analyse(self.dataflow), LOGGED).edges
-        notes = tuple(
-            f"{stream.name}: {locality_of(self.dataflow, stream)}"
-            for stream, edge in zip(self.dataflow.streams, planned, strict=True)
-            if edge.strategy == SEAL
-        )
-        return CoordinationPlan(scheme, verdicts, views, edges, barriers, notes)
+        for stream, edge in zip(streams, planned, strict=True):
+            if edge.strategy == SEAL:
+                yield f"{stream.name}: {locality_of(self.dataflow, stream)}"
 
     @cached_property
     def lineage(self) -> Lineage:
@@ -105,41 +107,47 @@ class Planning:
     @cached_property
     def dataflow(self) -> Dataflow:
         """The views as annotated components, connected as the project's file says."""
-        views = []
-        for plan in self.views:
-            view = self.program.view(plan.view)
-            gate = [c.output for c in self.lineage.carriers(view) if c.output is not None]
-            confluent, alone = plan.view in self.confluent, bool(plan.seals) and not self._needs_vote(plan)
-            views.append(view_component(plan, self.lineage.relations(view), gate, confluent=confluent, alone=alone))
+        views = [self._annotated(plan) for plan in self.views]
         file = self.project.dataflow
         described = None if file is None else read_dataflow(file, [v.component for v in views])
-        return connect_views(self.project.name, views, described)
+        return connected(self.project.name, views, described)
 
-    def _needs_vote(self, plan: ViewPlan) -> bool:
+    def _annotated(self, plan: ViewPlan) -> Annotated:
+        view = self.program.view(plan.view)
+        gate = [c.output for c in self.lineage.carriers(view) if c.output is not None]
+        return view_component(
+            plan,
+            self.lineage.relations(view),
+            gate,
+            confluent=plan.view in self.confluent,
+            alone=bool(plan.seals) and not self._vote(plan),
+        )
+
+    def _vote(self, plan: ViewPlan) -> bool:
         """Whether several producers may have to agree that a partition of a view is complete."""
         producers = {(r, s.name): s.producers for r, seals in self.project.seals.items() for s in seals}
         return any(producers[s.relation, s.seal] != "one" for s in plan.seals)
 
-    def _plan_writes(self) -> Iterator[EdgePlan]:
+    def _writes(self) -> Iterator[EdgePlan]:
         """From relations to the maps of views."""
         for view in self.program.views:
             for relation in self.lineage.relations(view):
-                if view.name in self.confluent:
-                    reason = "any order of its events ends in the same maps"
-                    yield EdgePlan(relation, view.name, NONE, "Async", reason)
-                else:
-                    found = self.confluence.verdicts.get(relation)
-                    own = found.reason if found and found.grain == "event" else None
-                    reason = own or "others' events depend on their order"
-                    yield EdgePlan(relation, view.name, ORDER, "Run", reason, order=LOGGED)
+                yield self._write(relation, view.name)
 
-    def _plan_reads(self, views: Sequence[ViewPlan]) -> Iterator[EdgePlan]:
+    def _write(self, relation: str, view: str) -> EdgePlan:
+        if view in self.confluent:
+            return EdgePlan(relation, view, NONE, "Async", "any order of its events ends in the same maps")
+        verdict = self.confluence.verdicts.get(relation)
+        reason = verdict.reason if verdict and verdict.grain == "event" else "others' events depend on their order"
+        return EdgePlan(relation, view, ORDER, "Run", reason, order=LOGGED)
+
+    def _reads(self, views: Sequence[ViewPlan]) -> Iterator[EdgePlan]:
         """From views to whoever asks."""
         for plan in views:
             if plan.final == AT_ONCE:
                 yield EdgePlan(plan.view, ANSWERS, NONE, plan.label, plan.reason)
             elif plan.final == SEALED:
                 key = plan.seals[0].output
-                yield EdgePlan(plan.view, ANSWERS, SEAL, plan.label, plan.reason, key, self._needs_vote(plan))
+                yield EdgePlan(plan.view, ANSWERS, SEAL, plan.label, plan.reason, key, self._vote(plan))
             else:
                 yield EdgePlan(plan.view, ANSWERS, ORDER, plan.label, plan.reason, order=LOGGED)

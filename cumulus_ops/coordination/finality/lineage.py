@@ -16,7 +16,7 @@ what depends only on the events of its own campaign, and only on those of its ow
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -76,11 +76,6 @@ class _Program:
         upstream = {name for m in maps for name in reachable(self.sources, m)}
         return [r.name for r in self.program.relations if f"R {r.name}" in upstream]
 
-    @cached_property
-    def constant(self) -> frozenset[str]:
-        """The maps that no event changes."""
-        return frozenset(m for m in self.program.map_by_name if not self.relations([m]))
-
 
 def maps_of(view: View) -> list[str]:
     """The maps that a view's rows are read off."""
@@ -98,7 +93,7 @@ class Lineage:
     def __init__(self, program: Program) -> None:
         self.program, self._known = program, _Program(program)
         self._partitions: dict[tuple[tuple[str, str], ...], Mapping[str, frozenset[Position]]] = {}
-        self._origins = _find_origins(self._known)
+        self._origins = _origins(self._known)
 
     def relations(self, view: View) -> list[str]:
         """The relations that a view depends on, its checks included."""
@@ -114,32 +109,36 @@ class Lineage:
         >>> [(k.output, dict(k.columns)) for k in Lineage(program).carriers(program.view("v"))]
         [('id', {'c': 'id', 'a': 'ad'})]
         """
-        relations, found = self.relations(view), []
-        for position, key in enumerate(view.keys):
-            origins = set[tuple[str, str]]().union(*(self._origins[m][position] for m in maps_of(view)))
-            choices = [sorted(column for r, column in origins if r == relation) for relation in relations]
-            output = next((c.name for c in view.visible if _is_variable(c.expression, key.name)), None)
-            for chosen in itertools.islice(itertools.product(*choices), CHOICES):
-                columns = dict(zip(relations, chosen, strict=True))
-                if columns and self._is_partitioned(view, position, columns):
-                    found.append(Carrier(position, columns, output))
-        return found
+        return [c for position in range(len(view.keys)) for c in self._at(view, position)]
 
-    def _is_partitioned(self, view: View, position: Position, columns: Mapping[str, str]) -> bool:
-        key, rules = tuple(sorted(columns.items())), _Partitions(self._known, columns)
+    def _at(self, view: View, position: Position) -> Iterator[Carrier]:
+        relations = self.relations(view)
+        choices = [sorted(self._candidates(view, position, r)) for r in relations]
+        name = view.keys[position].name
+        output = next((c.name for c in view.visible if _is_variable(c.expression, name)), None)
+        for chosen in itertools.islice(itertools.product(*choices), CHOICES):
+            columns = dict(zip(relations, chosen, strict=True))
+            if columns and self._partitioned(view, position, columns):
+                yield Carrier(position, columns, output)
+
+    def _candidates(self, view: View, position: Position, relation: str) -> set[str]:
+        return {c for m in maps_of(view) for r, c in self._origins[m][position] if r == relation}
+
+    def _partitioned(self, view: View, position: Position, columns: Mapping[str, str]) -> bool:
+        key = tuple(sorted(columns.items()))
         if key not in self._partitions:
-            self._partitions[key] = rules.positions()
+            self._partitions[key] = _Partitions(self._known, columns).positions()
         found = self._partitions[key]
         if not all(position in found[m] for m in maps_of(view)):
             return False
-        # What a check counts has to be computed within partitions, too, although its key may not name them.
-        for name in (check.map for check in view.checks):
-            if name in self.program.derivation_by_map:
-                if not found[name]:
-                    return False
-            elif any(rules.own(t, s, found) is None for t, s in self._known.writers[name]):
-                return False
-        return True
+        return all(self._stays_within(check.map, columns, found) for check in view.checks)
+
+    def _stays_within(self, name: str, columns: Mapping[str, str], found: Mapping[str, frozenset[Position]]) -> bool:
+        """Whether what a check counts is computed within partitions, although its key may not name them."""
+        rules = _Partitions(self._known, columns)
+        if name in self.program.derivation_by_map:
+            return bool(found[name])
+        return all(rules.own(t, s, found) is not None for t, s in self._known.writers[name])
 
 
 class _Partitions:
@@ -147,7 +146,7 @@ class _Partitions:
 
     def __init__(self, known: _Program, columns: Mapping[str, str]) -> None:
         self.known, self.program, self.columns = known, known.program, columns
-        self.constant = known.constant
+        self.constant = {m for m in self.program.map_by_name if not known.relations([m])}
 
     def positions(self) -> Mapping[str, frozenset[Position]]:
         """The greatest solution: positions are taken away until nothing contradicts the rest."""
@@ -161,68 +160,73 @@ class _Partitions:
     def _holds(self, name: str, position: Position, found: Mapping[str, frozenset[Position]]) -> bool:
         derived = self.program.derivation_by_map.get(name)
         if derived is not None:
-            return self._holds_derived(derived, position, found)
-        for trigger, statement in self.known.writers[name]:
-            if not trigger.relation:
-                continue  # what is there before all events depends on none
-            own = self.own(trigger, statement, found)
-            if own is None or _name_of(statement.keys[position], _find_equal(statement)) not in own:
-                return False
-        return True
+            return self._derived(derived, position, found)
+        return all(self._written(t, s, position, found) for t, s in self.known.writers[name])
+
+    def _written(
+        self, trigger: Trigger, statement: Statement, position: Position, found: Mapping[str, frozenset[Position]]
+    ) -> bool:
+        if not trigger.relation:
+            return True  # what is there before all events depends on none
+        own = self.own(trigger, statement, found)
+        return own is not None and _name(statement.keys[position], _equal(statement)) in own
 
     def own(self, trigger: Trigger, statement: Statement, found: Mapping[str, frozenset[Position]]) -> set[str] | None:
         """The variables of a statement that have the value of its event's partition; None if it reads something of another one."""
         if not trigger.relation:
             return set()
-        equal = _find_equal(statement)
-        if trigger.sign == 0:
-            params = [trigger.params[p] for p in found[trigger.relation]]
-        else:
-            columns = self.program.relation_by_name[trigger.relation].columns
-            sealed = self.columns.get(trigger.relation)
-            params = [p for p, c in zip(trigger.params, columns, strict=True) if c.name == sealed]
-        own = {equal.get(name, name) for name in params}
+        equal = _equal(statement)
+        own = {equal.get(name, name) for name in self._of_event(trigger, found)}
         for ref in statement.reads():
             at = found[ref.map]
-            if ref.map not in self.constant and not any(_name_of(ref.keys[p], equal) in own for p in at):
+            if ref.map not in self.constant and not any(_name(ref.keys[p], equal) in own for p in at):
                 return None
         return own or None
 
-    def _holds_derived(self, derived: Derived, position: Position, found: Mapping[str, frozenset[Position]]) -> bool:
+    def _of_event(self, trigger: Trigger, found: Mapping[str, frozenset[Position]]) -> list[str]:
+        """The parameters that have the value of the event's partition."""
+        if trigger.sign == 0:
+            return [trigger.params[p] for p in found[trigger.relation]]
+        column = self.columns.get(trigger.relation)
+        names = [c.name for c in self.program.relation_by_name[trigger.relation].columns]
+        return [] if column is None else [trigger.params[names.index(column)]]
+
+    def _derived(self, derived: Derived, position: Position, found: Mapping[str, frozenset[Position]]) -> bool:
         if isinstance(derived, Derivation):
             width = len(derived.keys)
             if position >= width:  # a copy of what is in the group
                 expression = derived.outputs[position - width].expression
                 return any(
-                    _is_variable(expression, k) and self._holds_derived(derived, p, found)
-                    for p, k in enumerate(derived.keys)
+                    _is_variable(expression, k) and self._derived(derived, p, found) for p, k in enumerate(derived.keys)
                 )
             return all(m in self.constant or position in found[m] for m in derived.reads())
         at = found[derived.source]
         if position < derived.partition:
             return derived.source in self.constant or position in at
-        if position not in at or derived.source in self.program.derivation_by_map:
+        twins = (p for p in range(derived.partition) if p in at and self._alike(derived.source, p, position))
+        return position in at and next(twins, None) is not None
+
+    def _alike(self, name: str, a: Position, b: Position) -> bool:
+        """Whether all entries of a map have the same at two positions."""
+        if name in self.program.derivation_by_map:
             return False
-        # All entries of the source have the same there as in one of the window's own keys.
-        writers = self.known.writers[derived.source]
-        own = (p for p in range(derived.partition) if p in at)
-        return any(all(_same(s.keys[p], s.keys[position], _find_equal(s)) for _, s in writers) for p in own)
+        return all(_same(s.keys[a], s.keys[b], _equal(s)) for _, s in self.known.writers[name])
 
 
-def _find_origins(known: _Program) -> Mapping[str, list[set[tuple[str, str]]]]:
+def _origins(known: _Program) -> Mapping[str, list[set[tuple[str, str]]]]:
     """For each key position of each map the columns (relation, column) that may come through to it: candidates, no more."""
     found: dict[str, list[set[tuple[str, str]]]] = {m.name: [set() for _ in m.keys] for m in known.program.maps}
     grown = True
     while grown:
         grown = False
         for name, position in [(n, p) for n, at in found.items() for p in range(len(at))]:
-            more = _find_origins_at(known, name, position, found) - found[name][position]
+            more = _step(known, name, position, found) - found[name][position]
             found[name][position] |= more
             grown = grown or bool(more)
     return found
 
 
-def _find_origins_at(
+def _step(
     known: _Program, name: str, position: Position, found: Mapping[str, Sequence[set[tuple[str, str]]]]
 ) -> set[tuple[str, str]]:
     derived = known.program.derivation_by_map.get(name)
@@ -236,26 +240,33 @@ def _find_origins_at(
         return set(at[position]) if position < len(at) else set()
     result: set[tuple[str, str]] = set()
     for trigger, statement in known.writers[name]:
-        equal = _find_equal(statement)
-        wanted = _name_of(statement.keys[position], equal)
+        equal = _equal(statement)
+        wanted = _name(statement.keys[position], equal)
         if wanted is None:
             continue
-        if trigger.sign == 0:
-            of_params: Sequence[set[tuple[str, str]]] = found[trigger.relation]
-        else:  # what runs at the start has no relation, and no parameters
-            columns = known.program.relation_by_name[trigger.relation].columns if trigger.relation else ()
-            of_params = [{(trigger.relation, c.name)} for c in columns]
-        for parameter, origins in zip(trigger.params, of_params, strict=True):
+        columns = _parameters(known, trigger, found)
+        for parameter, origins in zip(trigger.params, columns, strict=True):
             if equal.get(parameter, parameter) == wanted:
                 result |= origins
         for ref in statement.reads():
             for p, key in enumerate(ref.keys):
-                if _name_of(key, equal) == wanted:
+                if _name(key, equal) == wanted:
                     result |= found[ref.map][p]
     return result
 
 
-def _find_equal(statement: Statement) -> Mapping[str, str]:
+def _parameters(
+    known: _Program, trigger: Trigger, found: Mapping[str, Sequence[set[tuple[str, str]]]]
+) -> Sequence[set[tuple[str, str]]]:
+    """What may come through to each parameter of a trigger."""
+    if trigger.sign == 0:
+        return found[trigger.relation]
+    if not trigger.relation:
+        return []
+    return [{(trigger.relation, c.name)} for c in known.program.relation_by_name[trigger.relation].columns]
+
+
+def _equal(statement: Statement) -> Mapping[str, str]:
     """variable -> what stands for all variables that the statement's conditions say are equal, and of the same type."""
     equal: dict[str, str] = {}
 
@@ -266,20 +277,25 @@ def _find_equal(statement: Statement) -> Mapping[str, str]:
 
     for condition in statement.conditions:
         for part in conjuncts(condition):
-            match part:
-                case Call("eq" | "same", (Var() as a, Var() as b)) if (
-                    a.type.same_as(b.type) and a.type.kind != "double" and root(a.name) != root(b.name)
-                ):
-                    equal[root(a.name)] = root(b.name)
+            pair = _equated(part)
+            if pair is not None and root(pair[0]) != root(pair[1]):
+                equal[root(pair[0])] = root(pair[1])
     return {name: root(name) for name in equal}
 
 
-def _name_of(scalar: Scalar, equal: Mapping[str, str]) -> str | None:
+def _equated(condition: Scalar) -> tuple[str, str] | None:
+    match condition:
+        case Call("eq" | "same", (Var() as a, Var() as b)) if a.type.same_as(b.type) and a.type.kind != "double":
+            return a.name, b.name
+    return None
+
+
+def _name(scalar: Scalar, equal: Mapping[str, str]) -> str | None:
     return equal.get(scalar.name, scalar.name) if isinstance(scalar, Var) else None
 
 
 def _same(a: Scalar, b: Scalar, equal: Mapping[str, str]) -> bool:
-    return a == b or (_name_of(a, equal) is not None and _name_of(a, equal) == _name_of(b, equal))
+    return a == b or (_name(a, equal) is not None and _name(a, equal) == _name(b, equal))
 
 
 def _is_variable(scalar: Scalar, name: str) -> bool:

@@ -20,7 +20,7 @@ NULL may come first: a maximum is NULL while there is no value, and then only ri
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from decimal import Decimal
 from enum import Enum
@@ -30,7 +30,7 @@ from typing import NamedTuple
 from cumulus_ops.coordination.finality.lineage import relations_of
 from m3.dataflow import reachable
 from m3.failures import may_fail
-from m3.program import Derivation, Derived, Program, Statement, Trigger, View
+from m3.program import Derivation, Derived, Input, Program, Statement, Trigger, View
 from m3.scalars import Call, Const, Scalar, Var, variables
 
 __all__ = [
@@ -123,11 +123,15 @@ def _add(_: Call, args: list[Known]) -> Known:
     return Known(args[0].trend.join(args[1].trend), low, high)
 
 
+def _sub(node: Call, args: list[Known]) -> Known:
+    return _add(node, [args[0], _negated(args[1])])
+
+
 def _sum(a: Decimal | None, b: Decimal | None) -> Decimal | None:
     return None if a is None or b is None else a + b
 
 
-def _negate(known: Known) -> Known:
+def _negated(known: Known) -> Known:
     low = None if known.high is None else -known.high
     high = None if known.low is None else -known.low
     return Known(known.trend.flipped, low, high)
@@ -142,11 +146,11 @@ def _trend_of_product(a: Known, b: Known) -> Known:
     """Two numbers that are not negative keep their direction, and so does what is multiplied by one that does not change."""
     if None not in (*a[1:], *b[1:]):
         corners = [x * y for x in a[1:] for y in b[1:]]  # type: ignore[operator]
-        return _direct(a, b)._replace(low=min(corners), high=max(corners))
-    return _direct(a, b)
+        return _directed(a, b)._replace(low=min(corners), high=max(corners))
+    return _directed(a, b)
 
 
-def _direct(a: Known, b: Known) -> Known:
+def _directed(a: Known, b: Known) -> Known:
     if a.is_positive and b.is_positive:
         return Known(a.trend.join(b.trend), Decimal(0))
     for factor, other in ((a, b), (b, a)):
@@ -179,6 +183,11 @@ def _all(_: Call, args: list[Known]) -> Known:
     return Known(trend)
 
 
+def _not(node: Call, args: list[Known]) -> Known:
+    # NULL that becomes FALSE makes NOT true, so only what is never NULL turns round.
+    return UNKNOWN if node.args[0].type.nullable else Known(args[0].trend.flipped)
+
+
 def _is_null(node: Call, args: list[Known]) -> Known:
     return UNKNOWN if args[0].trend is Trend.ANY or _tells_false_from_null(node, args) else Known(Trend.FALLING)
 
@@ -205,10 +214,8 @@ def _choice(condition: Trend, branch: tuple[Scalar, Known], rest: Known, others:
     moves = value.trend.join(rest.trend)
     if condition is Trend.FIXED:
         return Known(moves, low, high)
-    if condition is Trend.RISING and len(others) == 1 and others[0] == Const(None, others[0].type):
-        # It is NULL first, and then moves as the value does: it is not fixed, and a condition may become TRUE.
-        falls = value.trend is Trend.FALLING and scalar.type.kind != "bool"
-        return value if falls else value._replace(trend=value.trend.join(Trend.RISING))
+    if condition is Trend.RISING and len(others) == 1 and _is_null_literal(others[0]):
+        return Known(_after_null(value.trend, scalar), value.low, value.high)
     if any(s.type.nullable for s in (scalar, *others[1::2], others[-1])):
         return Known(Trend.ANY, low, high)
     # When the condition changes, it moves from the rest to the value, or back.
@@ -218,6 +225,15 @@ def _choice(condition: Trend, branch: tuple[Scalar, Known], rest: Known, others:
     return Known(
         moves.join({Trend.RISING: to_value, Trend.FALLING: to_value.flipped}.get(condition, Trend.ANY)), low, high
     )
+
+
+def _after_null(trend: Trend, scalar: Scalar) -> Trend:
+    """Of what is NULL first, and then moves as ``trend``: it is not fixed, and a condition may become TRUE."""
+    return trend if trend is Trend.FALLING and scalar.type.kind != "bool" else trend.join(Trend.RISING)
+
+
+def _is_null_literal(scalar: Scalar) -> bool:
+    return isinstance(scalar, Const) and scalar.value is None
 
 
 def _cast(node: Call, args: list[Known]) -> Known:
@@ -242,8 +258,8 @@ _ARITHMETIC = frozenset({"add", "sub", "neg", "mul"})
 
 _RULES: Mapping[str, Callable[[Call, list[Known]], Known]] = {
     "add": _add,
-    "sub": lambda node, args: _add(node, [args[0], _negate(args[1])]),
-    "neg": lambda _, args: _negate(args[0]),
+    "sub": _sub,
+    "neg": lambda _, args: _negated(args[0]),
     "mul": lambda _, args: _trend_of_product(*args),
     "gt": _comparison(0),
     "ge": _comparison(0),
@@ -251,8 +267,7 @@ _RULES: Mapping[str, Callable[[Call, list[Known]], Known]] = {
     "le": _comparison(1),
     "and": _all,
     "or": _all,
-    # NULL that becomes FALSE makes NOT true, so only what is never NULL turns round.
-    "not": lambda node, args: UNKNOWN if node.args[0].type.nullable else Known(args[0].trend.flipped),
+    "not": _not,
     "is_null": _is_null,
     "case": _case,
     "cast": _cast,
@@ -331,12 +346,7 @@ class Growth:
         """What is known of a derivation's variables: the group's key does not change, extremes move with their maps."""
         env = dict.fromkeys(derived.keys, CONSTANT)
         for given in derived.inputs:
-            low = Decimal(0) if given.kind == "value" and given.map in positive else None
-            if given.map not in rising or given.at:
-                env[given.name] = Known(Trend.ANY, low)
-            else:
-                rises = {"value": COUNT, "max": Known(Trend.RISING), "min": Known(Trend.FALLING)}
-                env[given.name] = rises.get(given.kind, UNKNOWN)
+            env[given.name] = _input(given, rising, positive)
         return env
 
     def _adds(self, trigger: Trigger, statement: Statement, rising: frozenset[str], positive: frozenset[str]) -> bool:
@@ -344,7 +354,7 @@ class Growth:
         if not all(ref.map in positive for ref in statement.reads()):
             return False
         if trigger.sign != 0 or trigger.relation in rising:  # each of its events is an insert
-            return _multiply_scalars(statement, {}).is_positive
+            return _product(statement, {}).is_positive
         return self._follows(trigger, statement, rising, positive)
 
     def _follows(
@@ -362,7 +372,7 @@ class Growth:
         if any(moving & set(variables(k)) for k in keys) or any(ref.map in behind for ref in statement.reads()):
             return False
         loops = dict.fromkeys(statement.variables() - set(env), CONSTANT)
-        product = _multiply_scalars(statement, {**env, **loops})
+        product = _product(statement, {**env, **loops})
         conditions = [known_of(c, {**env, **loops}).trend for c in statement.conditions]
         inputs = self.inputs(derived, rising, positive)
         steady = all(trend in (Trend.FIXED, Trend.RISING) for trend in (product.trend, *conditions))
@@ -392,22 +402,32 @@ class Growth:
     @cached_property
     def counts(self) -> frozenset[str]:
         """The maps whose entries are numbers of rows, which are far within their types: sums of products of -1, 0, 1 and such entries."""
-        found = frozenset[str]()
-        for name in self.program.map_by_name.keys() - self._derived.keys():
-            products = [_multiply_scalars(s, {}) for _, s in self._writers[name]]
-            if all(p.low is not None and p.high is not None and p.low >= -1 and p.high <= 1 for p in products):
-                found |= {name}
+        found = frozenset(m for m in self.program.map_by_name if m not in self._derived)
         while True:
-            known = found | self._derived.keys()
-            kept = frozenset(m for m in found if all(r.map in known for _, s in self._writers[m] for r in s.reads()))
+            kept = frozenset(
+                m for m in found if all(_counts(s, found | set(self._derived)) for _, s in self._writers[m])
+            )
             if kept == found:
                 return found
             found = kept
 
 
-def _multiply_scalars(statement: Statement, env: Mapping[str, Known]) -> Known:
+def _input(given: Input, rising: Collection[str], positive: Collection[str]) -> Known:
+    low = Decimal(0) if given.kind == "value" and given.map in positive else None
+    if given.map not in rising or given.at:
+        return Known(Trend.ANY, low)
+    return {"value": COUNT, "max": Known(Trend.RISING), "min": Known(Trend.FALLING)}.get(given.kind, UNKNOWN)
+
+
+def _product(statement: Statement, env: Mapping[str, Known]) -> Known:
     """The product of the factors that are no maps."""
     return product_of(known_of(scalar, env) for scalar in statement.scalars())
+
+
+def _counts(statement: Statement, counts: Collection[str]) -> bool:
+    product = _product(statement, {})
+    small = product.low is not None and product.high is not None and product.low >= -1 and product.high <= 1
+    return small and all(ref.map in counts for ref in statement.reads())
 
 
 class Retraction(NamedTuple):
@@ -441,27 +461,36 @@ def why_retracted(growth: Growth, view: View) -> str | None:
 
 def retractions(growth: Growth, view: View) -> list[Retraction]:
     """All the reasons why rows of a view may be retracted."""
-    found = []
+    return list(_retractions(growth, view))
+
+
+def _retractions(growth: Growth, view: View) -> Iterator[Retraction]:
     if view.limit is not None or view.offset:
-        found.append(Retraction("a row that comes before others takes the place of one (LIMIT)"))
+        yield Retraction("a row that comes before others takes the place of one (LIMIT)")
     env = _row_env(growth, view)
     if env is None:
-        what = "what it joins, or compares, may take rows away (NOT EXISTS, outer joins, windows, differences)"
-        found.append(Retraction(what))
-    else:
-        if view.having is not None and known_of(view.having, env).trend not in (Trend.FIXED, Trend.RISING):
-            found.append(Retraction("what HAVING asks may become false"))
-        moving = (c.name for c in view.visible if known_of(c.expression, env).trend is not Trend.FIXED)
-        found += [Retraction(f"its column {name} changes", name) for name in moving]
-    # A view in error has no rows at all.
+        yield Retraction(
+            "what it joins, or compares, may take rows away (NOT EXISTS, outer joins, windows, differences)"
+        )
+    elif view.having is not None and known_of(view.having, env).trend not in (Trend.FIXED, Trend.RISING):
+        yield Retraction("what HAVING asks may become false")
+    for column in view.visible:
+        if known_of(column.expression, env or {}).trend is not Trend.FIXED and env is not None:
+            yield Retraction(f"its column {column.name} changes", column.name)
+    yield from _failures(growth, view)
+
+
+def _failures(growth: Growth, view: View) -> Iterator[Retraction]:
+    """A view in error has no rows at all."""
     if view.checks:
-        found.append(Retraction("an expression of it may fail, and then it has no rows at all"))
+        yield Retraction("an expression of it may fail, and then it has no rows at all")
     totals = frozenset(v.name for v in view.values if v.map not in growth.counts)
     counts = frozenset(v.name for v in view.values) - totals
     if view.having is not None and may_fail(view.having, totals=totals, counts=counts):
-        found.append(Retraction("HAVING may fail, and then it has no rows at all"))
-    failing = (c.name for c in view.columns if may_fail(c.expression, totals=totals, counts=counts))
-    return [*found, *(Retraction(f"its column {n} may fail, and then it has no rows at all", n) for n in failing)]
+        yield Retraction("HAVING may fail, and then it has no rows at all")
+    for column in view.columns:
+        if may_fail(column.expression, totals=totals, counts=counts):
+            yield Retraction(f"its column {column.name} may fail, and then it has no rows at all", column.name)
 
 
 def _row_env(growth: Growth, view: View) -> dict[str, Known] | None:

@@ -25,7 +25,7 @@ from m3.program import Program, View
 if TYPE_CHECKING:
     from cumulus_ops.project.settings import SealSettings
 
-__all__ = ["REQUEST", "ROWS", "Annotated", "Finality", "connect_views", "edges_beyond", "label_view", "view_component"]
+__all__ = ["REQUEST", "ROWS", "Annotated", "Finality", "connected", "edges_beyond", "labelled", "view_component"]
 
 
 # From when on rows of a view are final: at once, when their partition is sealed, or with their epoch; and what would change that.
@@ -55,14 +55,14 @@ class Finality:
             return ViewPlan(view.name, "Async", "Async", AT_ONCE, "no row of it is ever retracted")
         sealed = self.sealed(view)
         if sealed:
-            by, others = _name_seals(sealed), [_name_seals(way) for way in self._find_ways(view) if way != sealed]
+            by, others = _named(sealed), [_named(way) for way in self._ways(view) if way != sealed]
             said = f"{by} {'closes' if len(sealed) == 1 else 'close'} them"
             reason = f"{why}; but rows of one {' and '.join(sealed[0].output)} depend on no others, and {said}"
             if others:
                 reason += f" (so would {', or '.join(dict.fromkeys(others))}: the seal that is declared first is taken)"
             return ViewPlan(view.name, "Run", "Async", SEALED, reason, sealed)
-        reason = f"{why}; {self._explain_unsealed(view)}"
-        return ViewPlan(view.name, "Run", "Async", COMMITTED, reason, advice=next(self._suggest_changes(view), None))
+        reason = f"{why}; {self._unsealed(view)}"
+        return ViewPlan(view.name, "Run", "Async", COMMITTED, reason, advice=next(self._changes(view), None))
 
     def retracted(self, view: View) -> str | None:
         """Why rows of a view may be retracted; None if they never are."""
@@ -73,26 +73,18 @@ class Finality:
     def sealed(self, view: View) -> tuple[SealOf, ...]:
         """The seals that make partitions of a view final, one of each relation that it depends on; empty if there are none. Of several
         ways, the one whose seal is declared first."""
-        return next(self._find_ways(view), ())
+        return next(self._ways(view), ())
 
-    def _find_ways(self, view: View) -> Iterator[tuple[SealOf, ...]]:
+    def _ways(self, view: View) -> Iterator[tuple[SealOf, ...]]:
         """All of them."""
         relations = self.lineage.relations(view)
         if not relations or view.limit is not None or view.offset or not self._all_sealed(relations):
             return
-        first, carriers = relations[0], self._visible_carriers(view)
-        for seal in self.seals[first]:
-            choices = [[c for c in carriers if c.columns[first] == column] for column in seal.columns]
-            for chosen in itertools.product(*choices):
-                outputs = tuple(str(c.output) for c in chosen)
-                if len(set(outputs)) < len(outputs):
-                    continue
-                others = [self._find_seal_on(r, {c.columns[r]: str(c.output) for c in chosen}) for r in relations[1:]]
-                if all(others):
-                    own = SealOf(first, seal.name, tuple(seal.columns), outputs)
-                    yield (own, *(s for s in others if s is not None))
+        carriers = self._visible(view)
+        for seal in self.seals[relations[0]]:
+            yield from self._matching(seal, relations, carriers)
 
-    def _visible_carriers(self, view: View) -> list[Carrier]:
+    def _visible(self, view: View) -> list[Carrier]:
         """The carriers that readers see, with values that are written alike everywhere."""
         found = []
         for carrier in self.lineage.carriers(view):
@@ -107,24 +99,36 @@ class Finality:
                 found.append(carrier)
         return found
 
-    def _find_seal_on(self, relation: str, outputs: Mapping[str, str]) -> SealOf | None:
-        """The relation's seal on just these columns (column -> output)."""
-        alike = (s for s in self.seals[relation] if set(s.columns) == set(outputs))
-        seal = next(alike, None)
-        if seal is None:
-            return None
-        return SealOf(relation, seal.name, tuple(seal.columns), tuple(outputs[c] for c in seal.columns))
+    def _matching(
+        self, seal: SealSettings, relations: Sequence[str], carriers: Sequence[Carrier]
+    ) -> Iterator[tuple[SealOf, ...]]:
+        """Ways to find a seal of the first relation, and one of each other, in the same columns of a view."""
+        choices = [[c for c in carriers if c.columns[relations[0]] == column] for column in seal.columns]
+        for chosen in itertools.product(*choices):
+            outputs = [c.output for c in chosen]
+            if len(set(outputs)) < len(outputs):
+                continue
+            found = [self._seal_on(r, {c.columns[r]: str(c.output) for c in chosen}) for r in relations[1:]]
+            first = SealOf(relations[0], seal.name, tuple(seal.columns), tuple(map(str, outputs)))
+            if all(found):
+                yield (first, *(s for s in found if s is not None))
 
-    def _explain_unsealed(self, view: View) -> str:
+    def _seal_on(self, relation: str, outputs: Mapping[str, str]) -> SealOf | None:
+        """The relation's seal on just these columns (column -> output)."""
+        for seal in self.seals[relation]:
+            if set(seal.columns) == set(outputs):
+                return SealOf(relation, seal.name, tuple(seal.columns), tuple(outputs[c] for c in seal.columns))
+        return None
+
+    def _unsealed(self, view: View) -> str:
         """Why no seals make its partitions final."""
         relations = self.lineage.relations(view)
         if view.limit is not None or view.offset:
             return "LIMIT chooses among the rows of all partitions"
-        carriers = self._visible_carriers(view)
+        carriers = self._visible(view)
         if not carriers:
             return "and no column that it shows keeps the rows of " + " and ".join(relations) + " apart"
-        columns = (", ".join(f"{r}.{c}" for r, c in carrier.columns.items()) for carrier in carriers)
-        shown = ", ".join(dict.fromkeys(f"{c.output} ({told})" for c, told in zip(carriers, columns, strict=True)))
+        shown = ", ".join(dict.fromkeys(_said(c) for c in carriers))
         without = [r for r in relations if not self.seals.get(r)]
         if without:
             return f"its rows are kept apart by {shown}, but {' and '.join(without)} {_is(without)} not sealed"
@@ -132,37 +136,22 @@ class Finality:
             f"its rows are kept apart by {shown}, on which {' and '.join(relations)} {_is(relations)} not sealed alike"
         )
 
-    def _suggest_changes(self, view: View) -> Iterator[str]:
+    def _changes(self, view: View) -> Iterator[str]:
         relations = self.lineage.relations(view)
         if view.limit is not None or view.offset:
-            # LIMIT left to readers, if that helps.
-            whole = self.of(replace(view, limit=None, offset=0))
-            left = "leave LIMIT and OFFSET to whoever reads it"
-            if whole.final != COMMITTED:
-                yield left
-            elif whole.advice is not None:
-                yield f"{left}, and {whole.advice}"
+            yield from self._unlimited(view)
             return
         if view.name in self.confluent:
-            yield from self._suggest_fewer_retractions(view, relations)
+            yield from self._fewer_retractions(view, relations)
         if relations and self._all_sealed(relations):
-            yield from self._suggest_column(relations)
-        # Seals on one column that is shown; best where most relations have them.
-        found = []
-        for carrier in self._visible_carriers(view):
-            declared = {r: [tuple(s.columns) for s in self.seals.get(r, ())] for r in relations}
-            found.append(([r for r in relations if (carrier.columns[r],) not in declared[r]], carrier))
-        if found:
-            missing, carrier = min(found, key=lambda f: len(f[0]))
-            what = " and ".join(f"{r} on {carrier.columns[r]}" for r in missing)
-            yield f"seal {what} (`seals:` in cumulus.yaml): then rows of one {carrier.output} are final when it is sealed"
+            yield from self._new_column(relations)
+        yield from self._new_seals(view, relations)
         hidden = [c for c in self.lineage.carriers(view) if c.output is None]
         if hidden:
-            column = f"{hidden[0].columns[relations[0]]} of {relations[0]}"
-            yield f"show {column}, and seal {' and '.join(relations)} on it"
-        yield from self._suggest_column(relations)
+            yield f"show {_column(hidden[0], relations)}, and seal {' and '.join(relations)} on it"
+        yield from self._new_column(relations)
 
-    def _suggest_fewer_retractions(self, view: View, relations: Sequence[str]) -> Iterator[str]:
+    def _fewer_retractions(self, view: View, relations: Sequence[str]) -> Iterator[str]:
         """Less that may happen, or less that is shown: a column of a view whose rows HAVING chooses."""
         left = retractions(Growth(self.program, frozenset(self.program.relation_by_name)), view)
         deleting = [r for r in relations if r not in self.insert_only]
@@ -173,7 +162,29 @@ class Finality:
             columns = ", ".join(dict.fromkeys(r.column for r in left))
             yield f"leave out {columns}{', and say ' + said if deleting else ''}: then no row of it is ever retracted"
 
-    def _suggest_column(self, relations: Sequence[str]) -> Iterator[str]:
+    def _new_seals(self, view: View, relations: Sequence[str]) -> Iterator[str]:
+        """Seals on one column that is shown; best where most relations have them."""
+        found = []
+        for carrier in self._visible(view):
+            missing = [
+                r for r in relations if (carrier.columns[r],) not in [tuple(s.columns) for s in self.seals.get(r, ())]
+            ]
+            found.append((len(missing), carrier, missing))
+        if found:
+            _, carrier, missing = min(found, key=lambda f: f[0])
+            said = " and ".join(f"{r} on {carrier.columns[r]}" for r in missing)
+            yield f"seal {said} (`seals:` in cumulus.yaml): then rows of one {carrier.output} are final when it is sealed"
+
+    def _unlimited(self, view: View) -> Iterator[str]:
+        """LIMIT left to readers, if that helps."""
+        whole = self.of(replace(view, limit=None, offset=0))
+        said = "leave LIMIT and OFFSET to whoever reads it"
+        if whole.final != COMMITTED:
+            yield said
+        elif whole.advice is not None:
+            yield f"{said}, and {whole.advice}"
+
+    def _new_column(self, relations: Sequence[str]) -> Iterator[str]:
         """A column that what is sealed, or can be, has in common."""
         sealed = (
             [f"{r}.{c}" for r in relations for c in self.seals[r][0].columns] if self._all_sealed(relations) else []
@@ -190,8 +201,17 @@ class Finality:
         return all(self.seals.get(r) for r in relations)
 
 
-def _name_seals(seals: Sequence[SealOf]) -> str:
+def _named(seals: Sequence[SealOf]) -> str:
     return " and ".join(f"{s.relation}.{s.seal}" for s in seals)
+
+
+def _said(carrier: Carrier) -> str:
+    columns = ", ".join(f"{r}.{c}" for r, c in carrier.columns.items())
+    return f"{carrier.output} ({columns})"
+
+
+def _column(carrier: Carrier, relations: Sequence[str]) -> str:
+    return f"{carrier.columns[relations[0]]} of {relations[0]}"
 
 
 def _is(names: Sequence[str]) -> str:
@@ -233,7 +253,7 @@ def view_component(
     return Annotated(Component(plan.view, (*writes, read), replicated=None), tuple(relations), seals, alone)
 
 
-def connect_views(name: str, views: Sequence[Annotated], described: Dataflow | None = None) -> Dataflow:
+def connected(name: str, views: Sequence[Annotated], described: Dataflow | None = None) -> Dataflow:
     """The dataflow of a program.
 
     Args:
@@ -242,13 +262,7 @@ def connect_views(name: str, views: Sequence[Annotated], described: Dataflow | N
         described: what its file says, in which the views are components, too; None if there is no file.
     """
     if described is None:
-        streams: list[Stream] = []
-        for view in views:
-            own = view.component.name
-            streams += [Stream(f"{relation} to {own}", None, (own, relation)) for relation in view.relations]
-            streams.append(Stream(f"{REQUEST} to {own}", None, (own, REQUEST)))
-            streams.append(Stream(f"{ROWS} from {own}", (own, ROWS), None))
-        described = Dataflow(name, tuple(v.component for v in views), tuple(streams))
+        described = Dataflow(name, tuple(v.component for v in views), tuple(_streams(views)))
     known = {v.component.name: v for v in views}
     # Where the output of a view is for several instances of a component, each of them asks for itself.
     several = {c.name for c in described.components if c.replicated}
@@ -257,21 +271,30 @@ def connect_views(name: str, views: Sequence[Annotated], described: Dataflow | N
         for s in described.streams
         if s.source is not None and (s.replicated or (s.target is not None and s.target[0] in several))
     )
-    completed = []
-    for stream in described.streams:
-        into, interface = stream.target or ("", "")
-        view_of = known.get(into) if stream.source is None else None
-        if view_of is None:
-            completed.append(stream)
-        elif interface == REQUEST:
-            completed.append(replace(stream, replicated=True) if into in asking else stream)
-        else:
-            seal, producers = view_of.seals.get(interface), 1 if view_of.alone else None
-            completed.append(replace(stream, seal=seal, producers=producers))
-    return replace(described, name=name, streams=tuple(completed))
+    return replace(described, name=name, streams=tuple(_completed(s, known, asking) for s in described.streams))
 
 
-def take_view(dataflow: Dataflow, view: str, others: Iterable[str]) -> Dataflow:
+def _streams(views: Sequence[Annotated]) -> Iterable[Stream]:
+    for view in views:
+        name = view.component.name
+        for relation in view.relations:
+            yield Stream(f"{relation} to {name}", None, (name, relation))
+        yield Stream(f"{REQUEST} to {name}", None, (name, REQUEST))
+        yield Stream(f"{ROWS} from {name}", (name, ROWS), None)
+
+
+def _completed(stream: Stream, views: Mapping[str, Annotated], asking: frozenset[str]) -> Stream:
+    """A stream from outside into a view, with what the project says of it."""
+    view = views.get(stream.target[0]) if stream.target is not None else None
+    if view is None or stream.source is not None or stream.target is None:
+        return stream
+    interface = stream.target[1]
+    if interface == REQUEST:
+        return replace(stream, replicated=True) if view.component.name in asking else stream
+    return replace(stream, seal=view.seals.get(interface), producers=1 if view.alone else None)
+
+
+def of_view(dataflow: Dataflow, view: str, others: Iterable[str]) -> Dataflow:
     """The part of a dataflow that the other views have nothing to do with."""
     gone = frozenset(others) - {view}
     streams = tuple(s for s in dataflow.streams if not gone & {end[0] for end in (s.source, s.target) if end})
@@ -285,9 +308,9 @@ def take_view(dataflow: Dataflow, view: str, others: Iterable[str]) -> Dataflow:
     )
 
 
-def label_view(dataflow: Dataflow, plan: ViewPlan, others: Iterable[str]) -> ViewPlan:
+def labelled(dataflow: Dataflow, plan: ViewPlan, others: Iterable[str]) -> ViewPlan:
     """A view's plan with the labels of the answers, or of what becomes of them: without any coordination, and with what is planned."""
-    part = take_view(dataflow, plan.view, others)
+    part = of_view(dataflow, plan.view, others)
     without = replace(part, streams=tuple(replace(s, seal=None) for s in part.streams))
     found = analyse(part)
     with_order = coordinate(part, found, LOGGED).analysis

@@ -25,7 +25,7 @@ from cumulus_ops.coordination.labelling.labels import (
     rules_of,
 )
 from cumulus_ops.project.errors import InputProblem
-from m3.dataflow import Graph, components, graph_of
+from m3.dataflow import components, graph_of
 
 __all__ = ["ARRIVAL", "LOGGED", "Analysis", "Flow", "Port", "Step", "analyse", "into"]
 
@@ -124,7 +124,7 @@ def into(component: Component, output: str) -> list[tuple[Annotation, bool]]:
     return own
 
 
-def _find_replicated(dataflow: Dataflow) -> frozenset[str]:
+def _replicated(dataflow: Dataflow) -> frozenset[str]:
     """The components with several instances: those that are said to have them, and those that a replicated stream leads to, also if it does
     not concern all of their outputs. What they make is replicated as well, unless it is said not to be."""
     said = {c.name: c.replicated for c in dataflow.components}
@@ -150,7 +150,7 @@ class _Walk:
             self.out_of.setdefault(stream.source, []).append(stream)
         self.components = {c.name: c for c in dataflow.components}
         self.rules = rules_of(d for d in dataflow.dependencies if d.stream is None)
-        self.replicated = _find_replicated(dataflow)
+        self.replicated = _replicated(dataflow)
         self.schemas = {s.stream: s for s in dataflow.schemas}
         self.ports: dict[Port, Flow] = {}
         self.flows: dict[str, Flow] = {}
@@ -162,16 +162,15 @@ class _Walk:
 
     def run(self) -> Analysis:
         for stream in self.out_of.get(None, ()):
-            self._label_stream(
-                stream, Flow(Label(stream.label, replicated=bool(stream.replicated)), Attributes(stream.name))
-            )
-        for group in components(self._build_graph()):
+            self._stream(stream, Flow(Label(stream.label, replicated=bool(stream.replicated)), Attributes(stream.name)))
+        graph = graph_of(self._ports(), self._edges())
+        for group in components(graph):
             if len(group) > 1:
-                self._label_cycle(group)
+                self._cycle(group)
             elif group[0][0] == "in":
-                self._label_input(group[0])
+                self._input(group[0])
             else:
-                self._label_output(group[0])
+                self._output(group[0])
         found = {kind: {p[1:]: f.label for p, f in self.ports.items() if p[0] == kind} for kind in ("in", "out")}
         labels = {s.name: self.flows[s.name].label for s in self.dataflow.streams}
         sinks = tuple(s.name for s in self.dataflow.streams if s.target is None)
@@ -187,46 +186,45 @@ class _Walk:
             sinks,
         )
 
-    def _build_graph(self) -> Graph[Port]:
-        """From each interface to those that it leads to, along paths and streams."""
-        ports: list[Port] = []
-        edges: list[tuple[Port, Port]] = []
+    def _ports(self) -> Iterator[Port]:
         for component in self.dataflow.components:
             for path in component.paths:
-                ports += [("in", component.name, path.source), ("out", component.name, path.target)]
-            for output in dict.fromkeys(p.target for p in component.paths):
-                for path, _ in into(component, output):
-                    edges.append((("in", component.name, path.source), ("out", component.name, output)))
+                yield "in", component.name, path.source
+                yield "out", component.name, path.target
         for stream in self.dataflow.streams:
             if stream.source is not None:
-                ports.append(("out", *stream.source))
-                if stream.target is not None:
-                    edges.append((("out", *stream.source), ("in", *stream.target)))
-        return graph_of(ports, edges)
+                yield ("out", *stream.source)
 
-    def _label_stream(self, stream: Stream, made: Flow) -> None:
+    def _edges(self) -> Iterator[tuple[Port, Port]]:
+        for component in self.dataflow.components:
+            for output in dict.fromkeys(p.target for p in component.paths):
+                for path, _ in into(component, output):
+                    yield ("in", component.name, path.source), ("out", component.name, output)
+        for stream in self.dataflow.streams:
+            if stream.source is not None and stream.target is not None:
+                yield ("out", *stream.source), ("in", *stream.target)
+
+    def _stream(self, stream: Stream, made: Flow) -> None:
         """What a stream says of itself goes beyond what it is made of: its attributes, its seal, whether it is replicated."""
         schema = self.schemas.get(stream.name)
         local = [d for d in self.dataflow.dependencies if d.stream == stream.name]
-        attributes = made.attributes.add_schema(schema, local)
+        attributes = made.attributes.described(schema, local)
         label = made.label.with_replicated(stream.replicated)
         if label.kind == SEAL and label.key is not None and attributes.columns is not None:
-            key = attributes.restrict_seal(label.key, attributes.columns, self.rules)
+            key = attributes.within(label.key, attributes.columns, self.rules)
             label = Label(ASYNC, replicated=label.replicated) if key is None else replace(label, key=key)
         if stream.seal is not None and label.deterministic:
             label = Label(SEAL, key=stream.seal, replicated=label.replicated)
         self.flows[stream.name] = Flow(label, attributes)
         if stream.source is None:
-            sealed = f", punctuated on {', '.join(sorted(stream.seal))}" if stream.seal is not None else None
-            how = sealed or (": in any order" if stream.label == ASYNC else "")
-            self._note("source", stream.name, (), label, f"from outside{how}")
+            self._note("source", stream.name, (), label, _source_reason(stream))
         elif label != made.label:
             self._note("seal", stream.name, (made.label,), label, "what is said of the stream")
 
     def _note(self, rule: str, place: str, inputs: Sequence[Label], output: Label, reason: str, path: str = "") -> None:
         self.steps.append(Step(rule, place, tuple(inputs), output, reason, path))
 
-    def _label_input(self, port: Port) -> None:
+    def _input(self, port: Port) -> None:
         # An input that nothing comes to is Async, whatever will be connected to it.
         found = [self.flows[s.name] for s in self.into.get(port[1:], ()) if s.name in self.flows]
         place = ".".join(port[1:])
@@ -235,12 +233,12 @@ class _Walk:
         label = label.with_replicated(any(f.label.replicated for f in flows))
         attributes = flows[0].attributes
         for flow in flows[1:]:
-            attributes = attributes.merge(flow.attributes)
+            attributes = attributes.merged(flow.attributes)
         self.ports[port] = flow = Flow(label, replace(attributes, place=place) if len(flows) > 1 else attributes)
         if len(flows) > 1:
             self._note("merge", place, [f.label for f in flows], flow.label, "all streams into one interface")
 
-    def _label_output(self, port: Port) -> None:
+    def _output(self, port: Port) -> None:
         _, name, interface = port
         component = self.components[name]
         inferences = []
@@ -250,21 +248,19 @@ class _Walk:
         if not inferences:  # no path leads here: nothing ever comes
             return self._leave(port, Flow(Label(ASYNC), Attributes(f"{name}.{interface}")))
         replicated = name in self.replicated
-        label = self._reconcile_paths(f"{name}.{interface}", [port], inferences, replicated)
-        made = [i.attributes.follow_path(i.path.lineage, f"{name}.{interface}") for i in inferences if i.counts]
+        label = self._reconciled(f"{name}.{interface}", [port], inferences, replicated)
+        made = [i.attributes.through(i.path.lineage, f"{name}.{interface}") for i in inferences if i.counts]
         attributes = made[0]
         for other in made[1:]:
-            attributes = attributes.merge(other)
+            attributes = attributes.merged(other)
         self._leave(port, Flow(label, attributes))
 
     def _leave(self, port: Port, flow: Flow) -> None:
         self.ports[port] = flow
         for stream in self.out_of.get(port[1:], ()):
-            self._label_stream(stream, flow)
+            self._stream(stream, flow)
 
-    def _reconcile_paths(
-        self, place: str, ports: Sequence[Port], found: Sequence[Inference], replicated: bool
-    ) -> Label:
+    def _reconciled(self, place: str, ports: Sequence[Port], found: Sequence[Inference], replicated: bool) -> Label:
         """The label of an output, or of all those of a cycle; what it took is noted."""
         for one in found:
             path = f"{one.path.source} -> {one.path.target} {one.path.text}" + (
@@ -285,57 +281,51 @@ class _Walk:
                     self.sealed[output] = used
         elif self.order == LOGGED or (self.order == ARRIVAL and label.kind != RUN):
             self.ordered |= dict.fromkeys(outputs, f"{label.kind} without it: {reason}")
-            # All of its input is in one order. Where replicas got different records, one order has one of them.
-            came = most_severe([i.came for i in found])
-            kind = {SEAL: ASYNC, INST: RUN}.get(came.kind, came.kind)
-            if kind == ASYNC and self.order == ARRIVAL and any(i.path.order_sensitive for i in found):
-                kind = RUN
-            label = Label(kind, replicated=replicated)
-            same = "in every run" if self.order == LOGGED else "at every replica, another one in another run"
-            self._note(
-                "order", place, [i.came for i in found], label, f"all of its input is in one order, the same {same}"
-            )
-            return label
+            return self._ordered(place, found, replicated)
         else:
             self.raised += outputs
         self._note("label", place, [o.label for o in outcomes], label, reason)
         return label
 
-    def _label_cycle(self, group: tuple[Port, ...]) -> None:
+    def _ordered(self, place: str, found: Sequence[Inference], replicated: bool) -> Label:
+        """What comes out of a component whose input has a total order. Where replicas got different records, one order has one of them."""
+        came = most_severe([i.came for i in found])
+        kind = {SEAL: ASYNC, INST: RUN}.get(came.kind, came.kind)
+        if kind == ASYNC and self.order == ARRIVAL and any(i.path.order_sensitive for i in found):
+            kind = RUN
+        label = Label(kind, replicated=replicated)
+        why = (
+            "the same in every run" if self.order == LOGGED else "the same at every replica, another one in another run"
+        )
+        self._note("order", place, [i.came for i in found], label, f"all of its input is in one order, {why}")
+        return label
+
+    def _cycle(self, group: tuple[Port, ...]) -> None:
         """All interfaces of a cycle get one label: everything that enters it goes through the most severe of its annotations."""
         self.cycles.append(group)
         inside = set(group)
         outputs = [p for p in group if p[0] == "out"]
         paths = list(dict.fromkeys(p for _, p in self._paths(outputs, inside, within=True)))
-        collapsed = _collapse(paths)
+        collapsed = _collapsed(paths)
         place = "cycle " + ", ".join(dict.fromkeys(f"{p[1]}.{p[2]}" for p in outputs))
         listed = ", ".join(f"{p.source} -> {p.target} {p.text}" for p in paths)
         self._note(
             "cycle", place, (), Label(ASYNC), f"taken as one step with the highest severity of {listed}", collapsed.text
         )
-        # Inputs that streams from outside of the cycle lead to come with what these bring.
-        entering: list[tuple[Annotation, Flow]] = []
+        entering = [(collapsed, self.ports[port]) for port in self._entries(group)]
+        for name, path in self._paths(outputs, inside, within=False):
+            entering.append((_collapsed([*paths, path]), self.ports["in", name, path.source]))
+        inferences = [self._entered(path, flow) for path, flow in entering]
+        replicated = any(p[1] in self.replicated for p in group)
+        nothing = Label(ASYNC, replicated=replicated)  # what goes round has to come from somewhere
+        self._settle(group, self._reconciled(place, outputs, inferences, replicated) if inferences else nothing)
+
+    def _entries(self, group: Sequence[Port]) -> Iterator[Port]:
+        """The inputs of a cycle that streams from outside of it lead to, with what these bring."""
         for port in group:
             if port[0] == "in" and any(s.name in self.flows for s in self.into.get(port[1:], ())):
-                self._label_input(port)
-                entering.append((collapsed, self.ports[port]))
-        for name, path in self._paths(outputs, inside, within=False):
-            entering.append((_collapse([*paths, path]), self.ports["in", name, path.source]))
-        inferences = []
-        for path, flow in entering:
-            # What enters a cycle is not sealed any more: nobody knows when its records have gone round for the last time.
-            label = Label(ASYNC, replicated=flow.label.replicated) if flow.label.kind == SEAL else flow.label
-            inferences.append(infer(path, label, flow.attributes, self.rules))
-        replicated = any(p[1] in self.replicated for p in group)
-        label = Label(ASYNC, replicated=replicated)  # if nothing enters: what goes round has to come from somewhere
-        if inferences:
-            label = self._reconcile_paths(place, outputs, inferences, replicated)
-        for port in group:
-            flow = Flow(label, Attributes(".".join(port[1:]), frozenset()))
-            if port[0] == "out":
-                self._leave(port, flow)
-            else:
-                self.ports[port] = flow
+                self._input(port)
+                yield port
 
     def _paths(self, outputs: Sequence[Port], inside: set[Port], *, within: bool) -> Iterator[tuple[str, Annotation]]:
         for _, name, interface in outputs:
@@ -343,10 +333,30 @@ class _Walk:
                 if (("in", name, path.source) in inside) == within:
                     yield name, path
 
+    def _entered(self, path: Annotation, flow: Flow) -> Inference:
+        """What enters a cycle is not sealed any more: nobody knows when its records have gone round for the last time."""
+        label = Label(ASYNC, replicated=flow.label.replicated) if flow.label.kind == SEAL else flow.label
+        return infer(path, label, flow.attributes, self.rules)
 
-def _collapse(paths: Sequence[Annotation]) -> Annotation:
+    def _settle(self, group: Sequence[Port], label: Label) -> None:
+        for port in group:
+            place = ".".join(port[1:])
+            flow = Flow(label, Attributes(place, frozenset()))
+            if port[0] == "out":
+                self._leave(port, flow)
+            else:
+                self.ports[port] = flow
+
+
+def _collapsed(paths: Sequence[Annotation]) -> Annotation:
     """The annotation of a cycle: of the highest severity, and both order-sensitive and writing if some path is either, for what is read goes
     round to where it is written. No seal is compatible: records that go round come after it."""
     order = any(p.order_sensitive for p in paths)
     writes = any(p.writes for p in paths)
     return Annotation(paths[-1].source, paths[-1].target, f"{'O' if order else 'C'}{'W' if writes else 'R'}", None, ())
+
+
+def _source_reason(stream: Stream) -> str:
+    if stream.seal is not None:
+        return f"from outside, punctuated on {', '.join(sorted(stream.seal))}"
+    return "from outside: in any order" if stream.label == ASYNC else "from outside"

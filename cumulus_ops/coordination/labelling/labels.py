@@ -8,7 +8,7 @@ state, and state that was written in a nondeterministic order.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from cumulus_ops.coordination.labelling.annotations import Annotation, Dependency, Schema
@@ -174,7 +174,7 @@ class Attributes:
         within = _closure(sealed, known) & self._origins(gate)
         return sealed <= _closure(within, known)
 
-    def add_schema(self, schema: Schema | None, dependencies: Iterable[Dependency]) -> Attributes:
+    def described(self, schema: Schema | None, dependencies: Iterable[Dependency]) -> Attributes:
         """With what a stream's schema and its own dependencies say."""
         columns = self.columns if schema is None else frozenset(schema.columns)
         local = set(rules_of(dependencies))
@@ -182,7 +182,7 @@ class Attributes:
         rules = {(self._origins(a), self._origins(b)) for a, b in local}
         return replace(self, columns=columns, rules=self.rules | rules)
 
-    def follow_path(self, lineage: tuple[tuple[str, str], ...] | None, place: str) -> Attributes:
+    def through(self, lineage: tuple[tuple[str, str], ...] | None, place: str) -> Attributes:
         """Those of what a path makes of these records."""
         if lineage is None:
             pairs = None if self.origins is None else self.origins
@@ -191,7 +191,7 @@ class Attributes:
             self, place=place, origins=frozenset((out, self.origin(name)) for out, name in lineage), columns=None
         )
 
-    def merge(self, other: Attributes) -> Attributes:
+    def merged(self, other: Attributes) -> Attributes:
         """Those of the records of both: what is true of either alone may not be true of all."""
         if self.origins is None or other.origins is None:
             known = self.origins if other.origins is None else other.origins
@@ -201,9 +201,7 @@ class Attributes:
         columns = None if self.columns is None or other.columns is None else self.columns & other.columns
         return replace(self, origins=both, columns=columns, rules=self.rules & other.rules)
 
-    def carry_seal(
-        self, key: Names, lineage: tuple[tuple[str, str], ...] | None, rules: Iterable[Rule]
-    ) -> Names | None:
+    def carried(self, key: Names, lineage: tuple[tuple[str, str], ...] | None, rules: Iterable[Rule]) -> Names | None:
         """What records made by a path are sealed on if these are sealed on ``key``: attributes that the path keeps, and that the key
         determines injectively. None: there are none."""
         kept = (
@@ -211,7 +209,7 @@ class Attributes:
         )
         return self._sealed_by(key, kept, rules)
 
-    def restrict_seal(self, key: Names, columns: Names, rules: Iterable[Rule]) -> Names | None:
+    def within(self, key: Names, columns: Names, rules: Iterable[Rule]) -> Names | None:
         """The same for a stream that has these ``columns`` only."""
         return self._sealed_by(key, {name: name for name in sorted(columns)}, rules)
 
@@ -300,17 +298,15 @@ def infer(path: Annotation, came: Label, attributes: Attributes, rules: frozense
     Seal_{batch} through OW_{batch,word} becomes Seal_{batch} by rule p
     Seal_{user} through OW_{batch,word} becomes Taint by rule 4
     """
-    label, rule, reason = _apply_rule(path, came, attributes, rules)
+    label, rule, reason = _ruled(path, came, attributes, rules)
     beside = Label(RUN) if rule == "1" and came.kind == RUN else None
     carried = None
     if label.kind == SEAL and label.key is not None and not path.order_sensitive:
-        carried = attributes.carry_seal(label.key, path.lineage, rules)
+        carried = attributes.carried(label.key, path.lineage, rules)
     return Inference(path, came, label, rule, reason, attributes, beside, carried)
 
 
-def _apply_rule(
-    path: Annotation, came: Label, attributes: Attributes, rules: frozenset[Rule]
-) -> tuple[Label, str, str]:
+def _ruled(path: Annotation, came: Label, attributes: Attributes, rules: frozenset[Rule]) -> tuple[Label, str, str]:
     kind, read = came.kind, Label(NDREAD, gate=path.gate)
     if path.label == "OR" and kind in (ASYNC, RUN):
         return read, "1", "what it reads depends on when it comes"
@@ -323,13 +319,17 @@ def _apply_rule(
     if path.label == "OW" and kind == SEAL:
         key = ", ".join(sorted(came.key or ()))
         if not attributes.compatible(path.gate, came.key or frozenset(), rules):
-            if path.gate is None:
-                return Label(TAINT), "4", "every record is a partition of its own, which no seal completes"
-            gate = ", ".join(sorted(path.gate)) or "nothing, a single partition"
-            return Label(TAINT), "4", f"a seal on {key} does not complete a partition by {gate}"
+            return Label(TAINT), "4", _incompatible(path, key)
         gate = ", ".join(sorted(path.gate or ()))
         return came.bare, "p", f"a partition by {gate} is processed once it is complete: {key} is sealed"
     return came.bare, "p", "confluent" if not path.order_sensitive else "it differs already"
+
+
+def _incompatible(path: Annotation, key: str) -> str:
+    if path.gate is None:
+        return "every record is a partition of its own, which no seal completes"
+    gate = ", ".join(sorted(path.gate)) or "nothing, a single partition"
+    return f"a seal on {key} does not complete a partition by {gate}"
 
 
 def reconcile(found: Sequence[Inference], replicated: bool, rules: frozenset[Rule]) -> list[Outcome]:
@@ -342,43 +342,44 @@ def reconcile(found: Sequence[Inference], replicated: bool, rules: frozenset[Rul
     outcomes: list[Outcome] = []
     for number, one in enumerate(found):
         others = [other for i, other in enumerate(found) if i != number]
-        labels = (one.label, *(o.label for o in others))
-        if one.label.kind == TAINT:
-            reason = _add_anomaly(one.reason, replicated, "diverge")
-            outcomes.append(Outcome(labels, _label_taint(replicated), reason))
-        elif one.label.kind == NDREAD:
-            outcomes.append(_reconcile_read(one, others, replicated, rules))
-        elif one.used_seal:
-            outcomes.append(_reconcile_write(one, others, replicated, rules))
-        elif one.label.kind == SEAL and one.counts and one.carried is None:
-            outcomes.append(Outcome(labels, Label(ASYNC), "the attributes of its seal are left out on the way"))
-        elif one.counts or not one.label.deterministic:
-            # what differs differs in the state, whatever output it was written for
-            label = replace(one.label, key=one.carried) if one.label.kind == SEAL else one.label
-            outcomes.append(Outcome(labels, label, "as it came"))
-        if one.beside is not None and one.counts:
-            outcomes.append(Outcome(labels, one.beside, "the requests differ between runs"))
+        outcomes.extend(_reconciled(one, others, replicated, rules))
     return outcomes
 
 
-def _label_taint(replicated: bool) -> Label:
+def _reconciled(
+    one: Inference, others: Sequence[Inference], replicated: bool, rules: frozenset[Rule]
+) -> Iterator[Outcome]:
+    labels = (one.label, *(o.label for o in others))
+    if one.label.kind == TAINT:
+        yield Outcome(labels, _tainted(replicated), _words(one.reason, replicated, "diverge"))
+    elif one.label.kind == NDREAD:
+        yield _read(one, others, replicated, rules)
+    elif one.used_seal:
+        yield _sealed_write(one, others, replicated, rules)
+    elif (
+        one.counts or not one.label.deterministic
+    ):  # what differs differs in the state, whatever output it was written for
+        yield _plain(one, labels)
+    if one.beside is not None and one.counts:
+        yield Outcome(labels, one.beside, "the requests differ between runs")
+
+
+def _tainted(replicated: bool) -> Label:
     return Label(DIVERGE if replicated else RUN)
 
 
-def _add_anomaly(reason: str, replicated: bool, anomaly: str) -> str:
+def _words(reason: str, replicated: bool, anomaly: str) -> str:
     return f"{reason}; replicas {anomaly}" if replicated else f"{reason}; not replicated, so runs differ"
 
 
-def _reconcile_read(one: Inference, others: Sequence[Inference], replicated: bool, rules: frozenset[Rule]) -> Outcome:
+def _read(one: Inference, others: Sequence[Inference], replicated: bool, rules: frozenset[Rule]) -> Outcome:
     """An NDRead, protected or not."""
     labels = (one.label, *(o.label for o in others))
     racing = [o for o in others if o.label != one.label and not _completes(o, one.path.gate, rules)]
     if racing:
         first = racing[0]
         reason = f"{one.path.source} races with {first.path.source}, which is {first.label}"
-        return Outcome(
-            labels, Label(INST if replicated else RUN), _add_anomaly(reason, replicated, "answer differently")
-        )
+        return Outcome(labels, Label(INST if replicated else RUN), _words(reason, replicated, "answer differently"))
     seals = tuple(o for o in others if o.label.kind == SEAL)
     names = " and ".join(
         dict.fromkeys(f"{o.path.source} is sealed on {', '.join(sorted(o.label.key or ()))}" for o in seals)
@@ -388,7 +389,7 @@ def _reconcile_read(one: Inference, others: Sequence[Inference], replicated: boo
     )
 
 
-def _reconcile_write(one: Inference, others: Sequence[Inference], replicated: bool, rules: frozenset[Rule]) -> Outcome:
+def _sealed_write(one: Inference, others: Sequence[Inference], replicated: bool, rules: frozenset[Rule]) -> Outcome:
     """A compatible seal through an order-sensitive write, which other writes may disturb."""
     labels = (one.label, *(o.label for o in others))
     racing = [o for o in others if o.path.writes and not _completes(o, one.path.gate, rules)]
@@ -396,7 +397,7 @@ def _reconcile_write(one: Inference, others: Sequence[Inference], replicated: bo
         reason = (
             f"{one.path.source} is sealed, but meets what {racing[0].path.source} writes, which is {racing[0].label}"
         )
-        return Outcome(labels, _label_taint(replicated), _add_anomaly(reason, replicated, "diverge"))
+        return Outcome(labels, _tainted(replicated), _words(reason, replicated, "diverge"))
     return Outcome(labels, Label(ASYNC), "the seal has been used: the contents are deterministic", (one,))
 
 
@@ -404,3 +405,11 @@ def _completes(other: Inference, gate: frozenset[str] | None, rules: frozenset[R
     """Whether what comes through another path is sealed, compatibly with a gate."""
     key = other.label.key
     return other.label.kind == SEAL and key is not None and other.attributes.compatible(gate, key, rules)
+
+
+def _plain(one: Inference, labels: tuple[Label, ...]) -> Outcome:
+    if one.label.kind != SEAL:
+        return Outcome(labels, one.label, "as it came")
+    if one.carried is None:
+        return Outcome(labels, Label(ASYNC), "the attributes of its seal are left out on the way")
+    return Outcome(labels, replace(one.label, key=one.carried), "as it came")

@@ -53,7 +53,7 @@ def test_no_seal_is_compatible_without_a_gate():
 
 def test_two_keys_of_a_schema_determine_each_other():
     schema = Schema("s", ("company", "symbol", "city"), (names("company"), names("symbol")))
-    attributes = Attributes("s").add_schema(schema, ())
+    attributes = Attributes("s").described(schema, ())
     assert attributes.compatible(names("symbol"), names("company"), ())
     assert not attributes.compatible(names("city"), names("company"), ())
 
@@ -63,36 +63,34 @@ def test_projections_keep_the_identity():
     attributes, key = Attributes("r"), names("a")
     for kept in ("abc", "ab", "a"):
         lineage = tuple((name, name) for name in kept)
-        key = attributes.carry_seal(key, lineage, ())
-        attributes = attributes.follow_path(lineage, kept)
+        key = attributes.carried(key, lineage, ())
+        attributes = attributes.through(lineage, kept)
     assert key == names("a")
     assert attributes.compatible(names("a"), key, ())
 
 
 def test_a_renaming_is_followed():
-    attributes = Attributes("r").follow_path((("day", "batch"),), "s")
-    assert Attributes("r").carry_seal(names("batch"), (("day", "batch"),), ()) == names("day")
+    attributes = Attributes("r").through((("day", "batch"),), "s")
+    assert Attributes("r").carried(names("batch"), (("day", "batch"),), ()) == names("day")
     assert attributes.compatible(names("day"), names("day"), ())
     known = rules_of([Dependency(names("batch"), "week", injective=True)])
     assert not attributes.compatible(names("week"), names("day"), known)  # this week is a new attribute
-    both = Attributes("r").follow_path((("day", "batch"), ("w", "week")), "s")
+    both = Attributes("r").through((("day", "batch"), ("w", "week")), "s")
     assert both.compatible(names("w"), names("day"), known)
 
 
 def test_what_a_seal_determines_carries_it_on():
     rules = rules_of(YAHOO)
-    assert Attributes("r").carry_seal(names("company"), (("ticker", "symbol"), ("city", "city")), rules) == names(
-        "ticker"
-    )
-    assert Attributes("r").carry_seal(names("company"), (("city", "city"),), rules) is None
+    assert Attributes("r").carried(names("company"), (("ticker", "symbol"), ("city", "city")), rules) == names("ticker")
+    assert Attributes("r").carried(names("company"), (("city", "city"),), rules) is None
 
 
 def test_what_holds_of_two_streams_each_may_not_hold_of_both():
     local = (Dependency(names("a"), "b", injective=True),)
-    one, other = (Attributes(place).add_schema(None, local) for place in "st")
+    one, other = (Attributes(place).described(None, local) for place in "st")
     assert one.compatible(names("b"), names("a"), ())
-    assert not one.merge(Attributes("t")).compatible(names("b"), names("a"), ())
-    assert one.merge(other).compatible(names("b"), names("a"), ())  # the same thing is known of each
+    assert not one.merged(Attributes("t")).compatible(names("b"), names("a"), ())
+    assert one.merged(other).compatible(names("b"), names("a"), ())  # the same thing is known of each
 
 
 VALUES = (0, 1)
