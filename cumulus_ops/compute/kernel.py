@@ -16,7 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from cumulus_ops.compute.vector import Frame, evaluate, select
-from cumulus_ops.layout.groups import Group, reordered
+from cumulus_ops.layout.groups import Group, reorder_reads
 from cumulus_ops.layout.statements import Product, ReadPlan, StatementPlan
 from cumulus_ops.maps.columns import canonical, join_limbs, limbs, narrow_units, take_rows, to_numpy
 from cumulus_ops.maps.deltas import (
@@ -216,7 +216,7 @@ def _plan_chain(plan: StatementPlan, sources: Sources, first: int | None) -> _Ch
         order.insert(0, first)
         # A correction starts from the few keys that have changed, whatever place they have in the statement: with the reads in their own
         # order it would first find everything that the events match, most of which has not changed.
-        reads, taken = reordered(plan, order)
+        reads, taken = reorder_reads(plan, order)
     steps = []
     for i, read in zip(order, reads, strict=True):
         runs = tuple(sources(i))

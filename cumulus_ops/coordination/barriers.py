@@ -130,26 +130,27 @@ def barriers_of(
         seals: relation -> its seals, as declared.
         views: from when on rows of its views are final.
     """
-    return (
-        Barrier(VOTE, PROGRAM, KINDS[VOTE].anomaly),
-        Barrier(APPLIED, PROGRAM, KINDS[APPLIED].anomaly),
-        *_settle(program),
-        *_refresh(program),
-        Barrier(CHECKPOINT, PROGRAM, KINDS[CHECKPOINT].anomaly),
-        *_of_values(seals, views),
-    )
+    barriers = [Barrier(name, PROGRAM, KINDS[name].anomaly) for name in (VOTE, APPLIED)]
+    pair = next(_find_reads_of_written(program), None)
+    if pair is not None:  # another batch may add to what a trigger reads at the same time
+        event, name, target = pair
+        barriers.append(Barrier(SETTLE, PROGRAM, f"{KINDS[SETTLE].anomaly}: on {event}, {target} reads {name}"))
+    if program.derivations:
+        names = ", ".join(d.map for d in program.derivations[:3]) + (", ..." if len(program.derivations) > 3 else "")
+        barriers.append(Barrier(REFRESH, PROGRAM, f"{KINDS[REFRESH].anomaly}; here {names}"))
+    barriers.append(Barrier(CHECKPOINT, PROGRAM, KINDS[CHECKPOINT].anomaly))
+    # One for each seal by which rows of some view become final.
+    used = {(s.relation, s.seal): v.view for v in reversed(views) if v.final == SEALED for s in v.seals}
+    for relation, declared in seals.items():
+        for seal in declared:
+            if (relation, seal.name) in used:
+                name = VALUE_SEAL if seal.producers == "one" else VALUE_VOTE
+                reason = f"{KINDS[name].anomaly}; {used[relation, seal.name]} is final by it"
+                barriers.append(Barrier(name, f"{relation}.{seal.name}", reason))
+    return tuple(barriers)
 
 
-def _settle(program: Program) -> Iterator[Barrier]:
-    """Needed if a trigger of events reads a map that events write: another batch may add to it at the same time."""
-    found = next(_pairs(program), None)
-    if found is not None:
-        event, name, target = found
-        said = f"{KINDS[SETTLE].anomaly}: on {event}, {target} reads {name}"
-        yield Barrier(SETTLE, PROGRAM, said)
-
-
-def _pairs(program: Program) -> Iterator[tuple[str, str, str]]:
+def _find_reads_of_written(program: Program) -> Iterator[tuple[str, str, str]]:
     """(event, map read, map written) of the statements of events that read a map that the events of some batch write."""
     from m3.dataflow import derivation_ranks
 
@@ -164,23 +165,6 @@ def _pairs(program: Program) -> Iterator[tuple[str, str, str]]:
                     yield trigger.event, read.map, statement.target
 
 
-def _refresh(program: Program) -> Iterator[Barrier]:
-    if program.derivations:
-        names = ", ".join(d.map for d in program.derivations[:3]) + (", ..." if len(program.derivations) > 3 else "")
-        yield Barrier(REFRESH, PROGRAM, f"{KINDS[REFRESH].anomaly}; here {names}")
-
-
-def _of_values(seals: Mapping[str, Sequence[SealSettings]], views: Sequence[ViewPlan]) -> Iterator[Barrier]:
-    """One for each seal by which rows of some view become final."""
-    used = {(s.relation, s.seal): v.view for v in reversed(views) if v.final == SEALED for s in v.seals}
-    for relation, declared in seals.items():
-        for seal in declared:
-            if (relation, seal.name) in used:
-                name = VALUE_SEAL if seal.producers == "one" else VALUE_VOTE
-                said = f"{KINDS[name].anomaly}; {used[relation, seal.name]} is final by it"
-                yield Barrier(name, f"{relation}.{seal.name}", said)
-
-
 def in_force(barriers: Sequence[Barrier], coordinators: int) -> tuple[Barrier, ...]:
     """What is left of a plan's barriers with so many coordinators: one's batches are applied one after the other, and its seal is enough.
 
@@ -189,12 +173,9 @@ def in_force(barriers: Sequence[Barrier], coordinators: int) -> tuple[Barrier, .
     """
     if coordinators > 1:
         return tuple(barriers)
-    return tuple(_of_one(b) for b in barriers if b.name != SETTLE)
-
-
-def _of_one(barrier: Barrier) -> Barrier:
-    alone = {VOTE: SINGLE_VOTE, VALUE_VOTE: VALUE_SEAL}.get(barrier.name)
-    return barrier if alone is None else Barrier(alone, barrier.about, KINDS[alone].anomaly)
+    alone = {VOTE: SINGLE_VOTE, VALUE_VOTE: VALUE_SEAL}
+    renamed = ((b, alone.get(b.name)) for b in barriers if b.name != SETTLE)
+    return tuple(b if name is None else Barrier(name, b.about, KINDS[name].anomaly) for b, name in renamed)
 
 
 def left_out(barriers: Sequence[Barrier], coordinators: int) -> dict[str, str]:

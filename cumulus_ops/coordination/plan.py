@@ -180,19 +180,18 @@ class CoordinationPlan:
     def from_json(cls, text: str) -> CoordinationPlan:
         """From its text."""
         known: Mapping[str, Any] = json.loads(text)
+        seals = [
+            tuple(SealOf(s["relation"], s["seal"], tuple(s["columns"]), tuple(s["output"])) for s in view["seals"])
+            for view in known["views"]
+        ]
         return cls(
             known["scheme"],
             tuple(Verdict(**v) for v in known["verdicts"]),
-            tuple(_view(v) for v in known["views"]),
+            tuple(ViewPlan(**{**v, "seals": s}) for v, s in zip(known["views"], seals, strict=True)),
             tuple(EdgePlan(**{**e, "key": tuple(e["key"])}) for e in known["edges"]),
             tuple(Barrier(**b) for b in known["barriers"]),
             tuple(known["notes"]),
         )
-
-
-def _view(known: Mapping[str, Any]) -> ViewPlan:
-    seals = tuple(SealOf(s["relation"], s["seal"], tuple(s["columns"]), tuple(s["output"])) for s in known["seals"])
-    return ViewPlan(**{**known, "seals": seals})
 
 
 # The plan as a file beside the state: for those who plan without asking the catalog, which has it, too (compare :mod:`cumulus_ops.project.rhythm`).

@@ -32,7 +32,7 @@ __all__ = [
     "loop_names",
     "note_taken",
     "project_groups",
-    "reordered",
+    "reorder_reads",
     "shape_of",
 ]
 
@@ -292,7 +292,7 @@ def _chain(statement: StatementPlan, place: int) -> tuple[object, ...]:
     return (statement.relation, statement.sign, statement.offset, statement.reads[: place + 1])
 
 
-def reordered(
+def reorder_reads(
     statement: StatementPlan, order: Sequence[int]
 ) -> tuple[tuple[ReadPlan, ...], tuple[tuple[str, ...], ...]]:
     """A statement's lookups in another order, and for each product the value columns that it takes, in that order."""

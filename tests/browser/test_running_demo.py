@@ -184,7 +184,7 @@ def test_its_own_pages_are_in_the_ui(demo, page):
     assert frame.locator("svg.timeline .bar.voted").count() >= 6, (
         "two epochs of three coordinators, and empty ones since"
     )
-    assert frame.locator("svg.timeline .mark.seal").count() >= 6
+    assert frame.locator("svg.timeline .mark.vote").count() >= 6
     light = frame.locator("body").evaluate("body => getComputedStyle(body).backgroundColor")
     page.evaluate("localStorage.setItem('theme', 'dark')")  # as Airflow's own switch does
     page.reload()

@@ -44,7 +44,7 @@ def kept(how: str, data: st.DataObject) -> Iterator[None]:
         if how == "apart":
             stack.enter_context(unittest.mock.patch.object(plans, "find_groups", apart))
         if how == "in wide groups":
-            stack.enter_context(unittest.mock.patch.object(groups, "_worth_it", return_value=True))
+            stack.enter_context(unittest.mock.patch.object(groups, "SHARE", 0))
         stack.enter_context(unittest.mock.patch.object(reading, "FANOUT", 2))
         stack.enter_context(unittest.mock.patch.object(reading, "WORTH", data.draw(st.sampled_from([1, 1000]))))
         stack.enter_context(forced(data.draw(st.sampled_from(sorted(CODES)))))

@@ -190,40 +190,28 @@ def interface_of(components: Sequence[Component], item: Item, text: str, stream:
 def connect(components: Sequence[Component], entries: Sequence[Entry]) -> tuple[Edge, ...]:
     """All streams. Where no entry says where one leads, an output is connected with the inputs of the same name of other components. What is
     left over comes from outside, or leaves, under the name of its interface."""
-    said = list(_said(entries)) if entries else list(_by_name(components))
-    loose = list(_loose(components, {s.source for s in said}, {s.target for s in said}))
+    said: list[Stream] = []
+    for entry in entries:
+        ends = dict.fromkeys(entry.targets) or (None,)
+        said += [replace(entry.stream, name=entry.name, source=entry.source, target=end) for end in ends]
+    if not entries:
+        outputs = [(c, name) for c in components for name in dict.fromkeys(p.target for p in c.paths)]
+        for one, name in outputs:
+            others = (c for c in components if c is not one and name in {p.source for p in c.paths})
+            said += [Stream(name, (one.name, name), (other.name, name)) for other in others]
+    sources, targets = {s.source for s in said}, {s.target for s in said}
+    loose: list[Stream] = []
+    for component in components:
+        ins = ((component.name, name) for name in dict.fromkeys(p.source for p in component.paths))
+        outs = ((component.name, name) for name in dict.fromkeys(p.target for p in component.paths))
+        loose += [Stream(end[1], None, end) for end in ins if end not in targets]
+        loose += [Stream(end[1], end, None) for end in outs if end not in sources]
     streams = sorted([*said, *loose], key=lambda s: (s.source is not None, s.target is None))  # as they flow
     count = Counter(s.name for s in said) if entries else Counter[str]()
-    return tuple(_named(streams, {name for name, often in count.items() if often == 1}))
+    return tuple(_name_streams(streams, {name for name, often in count.items() if often == 1}))
 
 
-def _said(entries: Sequence[Entry]) -> Iterator[Stream]:
-    for entry in entries:
-        for target in dict.fromkeys(entry.targets) or (None,):
-            yield replace(entry.stream, name=entry.name, source=entry.source, target=target)
-
-
-def _by_name(components: Sequence[Component]) -> Iterator[Stream]:
-    for one in components:
-        for name in dict.fromkeys(p.target for p in one.paths):
-            for other in components:
-                if other is not one and name in {p.source for p in other.paths}:
-                    yield Stream(name, (one.name, name), (other.name, name))
-
-
-def _loose(
-    components: Sequence[Component], sources: Collection[Interface | None], targets: Collection[Interface | None]
-) -> Iterator[Stream]:
-    for component in components:
-        for name in dict.fromkeys(p.source for p in component.paths):
-            if (component.name, name) not in targets:
-                yield Stream(name, None, (component.name, name))
-        for name in dict.fromkeys(p.target for p in component.paths):
-            if (component.name, name) not in sources:
-                yield Stream(name, (component.name, name), None)
-
-
-def _named(streams: Sequence[Stream], own: Collection[str]) -> Iterator[Edge]:
+def _name_streams(streams: Sequence[Stream], own: Collection[str]) -> Iterator[Edge]:
     """Streams with names that no other one has: where several share one, their ends are added, but for the one that the file has named."""
     count = Counter(s.name for s in streams)
     taken = set(own)
@@ -291,7 +279,7 @@ def read_dataflow(file: Path, known: Sequence[Component] = ()) -> Dataflow:
         if not isinstance(node.value, str):
             left += [part for entry in node.value for part in (entry if isinstance(entry, tuple) else (entry,))]
     root = item.section()
-    components = tuple(_component(item) for name, item in root.items() if name not in RESERVED)
+    components = tuple(_read_component(item) for name, item in root.items() if name not in RESERVED)
     if not components:
         raise root.item.problem("there is no component", kind="missing-key", hint=FIRST)
     components = (*known, *components)
@@ -299,15 +287,19 @@ def read_dataflow(file: Path, known: Sequence[Component] = ()) -> Dataflow:
         double = root.get(component.name)
         if double is not None:
             raise double.problem("is called like a view", kind="duplicate", hint="call the component otherwise")
-    streams = _streams(root, components)
-    schemas = [schema for item in _entries(root, "schema") for schema in _schemas(item, streams)]
+    streams = _read_streams(root, components)
+    described = root.get("schema")
+    columns = [] if described is None else [value for _, value in described.section().items()]
+    schemas = [schema for item in columns for schema in _read_schemas(item, streams)]
     name = root.get("name")
     plain = tuple(edge.stream for edge in streams)
-    determined = tuple(d for item in _listed(root, "dependencies") for d in _dependency(item, streams))
+    dependencies = root.get("dependencies")
+    elements = () if dependencies is None else dependencies.elements()
+    determined = tuple(d for item in elements for d in _read_dependencies(item, streams))
     return Dataflow(name.text() if name else file.stem, components, plain, determined, tuple(schemas))
 
 
-def _component(item: Item) -> Component:
+def _read_component(item: Item) -> Component:
     name = item.name
     if name == "annotation":
         hint = "indent it by two spaces more than the component's name above it"
@@ -318,10 +310,10 @@ def _component(item: Item) -> Component:
         )
     section = item.section(COMPONENT)
     listed = section.need("annotation", EXAMPLE)
-    replicated, replicas = _rep(section.get("Rep"))
+    replicated, replicas = _read_rep(section.get("Rep"))
     paths: dict[tuple[str, str], Annotation] = {}
     for element in listed.elements() if listed.is_list else (listed,):
-        path, rep = _path(element)
+        path, rep = _read_path(element)
         replicated = rep if rep is not None else replicated
         if path is not None and paths.setdefault((path.source, path.target), path) is not path:
             hint = "keep the more severe one"
@@ -331,10 +323,10 @@ def _component(item: Item) -> Component:
     return Component(name, tuple(paths.values()), replicated, replicas)
 
 
-def _path(item: Item) -> tuple[Annotation | None, bool | None]:
+def _read_path(item: Item) -> tuple[Annotation | None, bool | None]:
     """A path, and Rep where it is said beside one; an entry with Rep alone is no path."""
     section = item.section(PATH)
-    replicated, _ = _rep(section.get("Rep"))
+    replicated, _ = _read_rep(section.get("Rep"))
     if set(section.entries) == {"Rep"}:
         return None, replicated
     source, target = section.need("from", EXAMPLE).text(), section.need("to", EXAMPLE).text()
@@ -344,22 +336,18 @@ def _path(item: Item) -> tuple[Annotation | None, bool | None]:
         raise subscript.problem(
             f"{label} has no subscript", hint="a confluent path is the same over any partitions: leave it out"
         )
-    gate = _names(subscript) if subscript is not None and not _starred(subscript) else None
-    return Annotation(source, target, label, gate, _lineage(lineage) if lineage is not None else None), replicated
+    gate = None
+    if subscript is not None and (subscript.is_list or subscript.text() != "*"):
+        gate = _read_names(subscript)
+    columns: tuple[tuple[str, str], ...] | None = None
+    if lineage is not None and lineage.is_mapping:  # {day: batch}: batch is called day in the output
+        columns = tuple((out, name.text()) for out, name in lineage.section().items())
+    elif lineage is not None:  # [batch] keeps its name
+        columns = tuple((name, name) for name in sorted(_read_names(lineage)))
+    return Annotation(source, target, label, gate, columns), replicated
 
 
-def _starred(item: Item) -> bool:
-    return not item.is_list and item.text() == "*"
-
-
-def _lineage(item: Item) -> tuple[tuple[str, str], ...]:
-    """``[batch]``, which keeps its name, or ``{day: batch}``, which is called day in the output."""
-    if item.is_mapping:
-        return tuple((out, name.text()) for out, name in item.section().items())
-    return tuple((name, name) for name in sorted(_names(item)))
-
-
-def _names(item: Item) -> frozenset[str]:
+def _read_names(item: Item) -> frozenset[str]:
     """One name, or a list of them."""
     names = item.words() if item.is_list else (item.text(),)
     for name in names:
@@ -368,14 +356,14 @@ def _names(item: Item) -> frozenset[str]:
     return frozenset(names)
 
 
-def _boolean(item: Item) -> bool:
+def _read_boolean(item: Item) -> bool:
     text = item.text().lower()
     if text not in (*TRUE, *FALSE):
         raise item.problem(f"{item.text()!r} is neither true nor false", hint="write true or false")
     return text in TRUE
 
 
-def _rep(item: Item | None) -> tuple[bool | None, int | None]:
+def _read_rep(item: Item | None) -> tuple[bool | None, int | None]:
     """``true``, ``false`` or how many instances there are."""
     if item is None:
         return None, None
@@ -383,74 +371,64 @@ def _rep(item: Item | None) -> tuple[bool | None, int | None]:
     if text.isdigit():
         replicas = item.integer(1, MANY)
         return replicas > 1, replicas
-    return _boolean(item), None
+    return _read_boolean(item), None
 
 
-def _entries(root: Section, key: str) -> list[Item]:
-    item = root.get(key)
-    return [] if item is None else [value for _, value in item.section().items()]
-
-
-def _listed(root: Section, key: str) -> tuple[Item, ...]:
-    item = root.get(key)
-    return () if item is None else item.elements()
-
-
-def _streams(root: Section, components: Sequence[Component]) -> tuple[Edge, ...]:
+def _read_streams(root: Section, components: Sequence[Component]) -> tuple[Edge, ...]:
     item = root.get("streams")
     named = item.section().items() if item is not None else ()
-    entries = [entry for name, value in named for entry in _entry(name, value, components)]
+    entries = [entry for name, value in named for entry in _read_entry(name, value, components)]
     edges = connect(components, [e for e in entries if e.topology])
     for entry in entries:
         if not entry.topology:
-            chosen = _called(entry.item, entry.name, edges)
-            edges = tuple(Edge(e.interface, _described(e.stream, entry)) if e in chosen else e for e in edges)
+            chosen, told = _find_streams(entry.item, entry.name, edges), entry.stream
+            if told.label != "Async" and any(e.stream.source is not None for e in chosen):
+                raise entry.item.problem("only a stream from outside has a label of its own", hint="leave `label` out")
+            edges = tuple(
+                Edge(
+                    e.interface,
+                    replace(told, name=e.stream.name, source=e.stream.source, target=e.stream.target),
+                )
+                if e in chosen
+                else e
+                for e in edges
+            )
     return edges
 
 
-def _entry(name: str, item: Item, components: Sequence[Component]) -> list[Entry]:
+def _read_entry(name: str, item: Item, components: Sequence[Component]) -> list[Entry]:
     """An entry of ``streams``: with ``from`` or ``to`` it says where a stream leads, without it goes on about one that is known. One that
     comes from several outputs is a stream from each."""
     section = item.section(STREAM)
-    sources, targets = _ends(section.get("from")), _ends(section.get("to"))
+    sources, targets = _list_interfaces(section.get("from")), _list_interfaces(section.get("to"))
     into = tuple(interface_of(components, t, t.text(), name, "in") for t in targets)
     outs: list[tuple[str, str] | None] = [interface_of(components, s, s.text(), name, "out") for s in sources]
     leads = bool(sources or targets)
-    return [Entry(name, item, _stream(name, section, out), out, into, leads) for out in outs or [None]]
+    seal, label, producers = section.get("Seal"), section.get("label"), section.get("producers")
+    if label is not None and outs:
+        raise label.problem(
+            "only a stream from outside has a label of its own", hint="this one's is derived: leave it out"
+        )
+    stream = Stream(
+        name,
+        None,
+        None,
+        _read_names(seal) if seal is not None else None,
+        _read_rep(section.get("Rep"))[0],
+        label.choice(("Async", "Run", "Inst")) if label is not None else "Async",
+        producers.integer(1, MANY) if producers is not None else None,
+    )
+    return [Entry(name, item, stream, out, into, leads) for out in outs or [None]]
 
 
-def _ends(item: Item | None) -> tuple[Item, ...]:
+def _list_interfaces(item: Item | None) -> tuple[Item, ...]:
     """One interface, or a list of them."""
     if item is None:
         return ()
     return item.elements() if item.is_list else (item,)
 
 
-def _stream(name: str, section: Section, source: tuple[str, str] | None) -> Stream:
-    seal, label, producers = section.get("Seal"), section.get("label"), section.get("producers")
-    if label is not None and source is not None:
-        raise label.problem(
-            "only a stream from outside has a label of its own", hint="this one's is derived: leave it out"
-        )
-    return Stream(
-        name,
-        None,
-        None,
-        _names(seal) if seal is not None else None,
-        _rep(section.get("Rep"))[0],
-        label.choice(("Async", "Run", "Inst")) if label is not None else "Async",
-        producers.integer(1, MANY) if producers is not None else None,
-    )
-
-
-def _described(stream: Stream, entry: Entry) -> Stream:
-    said = entry.stream
-    if said.label != "Async" and stream.source is not None:
-        raise entry.item.problem("only a stream from outside has a label of its own", hint="leave `label` out")
-    return Stream(stream.name, stream.source, stream.target, said.seal, said.replicated, said.label, said.producers)
-
-
-def _called(item: Item, name: str, edges: Iterable[Edge]) -> tuple[Edge, ...]:
+def _find_streams(item: Item, name: str, edges: Iterable[Edge]) -> tuple[Edge, ...]:
     """The streams of that name, or of an interface of that name: those from outside, if there are any."""
     edges = tuple(edges)
     found = tuple(e for e in edges if e.stream.name == name) or tuple(e for e in edges if e.interface == name)
@@ -464,7 +442,7 @@ def _called(item: Item, name: str, edges: Iterable[Edge]) -> tuple[Edge, ...]:
     return tuple(e for e in found if e.stream.source is None) or found
 
 
-def _schemas(item: Item, edges: Sequence[Edge]) -> list[Schema]:
+def _read_schemas(item: Item, edges: Sequence[Edge]) -> list[Schema]:
     name = item.name.partition(".")[2]
     keys: tuple[frozenset[str], ...] = ()
     if item.is_list:
@@ -473,21 +451,21 @@ def _schemas(item: Item, edges: Sequence[Edge]) -> list[Schema]:
         section = item.section(("columns", "keys"))
         columns = section.need("columns", "write `columns: [id, campaign]`").words()
         listed = section.get("keys")
-        keys = tuple(_names(k) for k in listed.elements()) if listed is not None else ()
+        keys = tuple(_read_names(k) for k in listed.elements()) if listed is not None else ()
     for unknown in sorted(frozenset().union(*keys) - set(columns)):
         raise item.problem(f"the key {unknown!r} is no column", hint=f"known: {', '.join(columns)}")
-    return [Schema(e.stream.name, columns, keys) for e in _called(item, name, edges)]
+    return [Schema(e.stream.name, columns, keys) for e in _find_streams(item, name, edges)]
 
 
-def _dependency(item: Item, edges: Sequence[Edge]) -> list[Dependency]:
+def _read_dependencies(item: Item, edges: Sequence[Edge]) -> list[Dependency]:
     section = item.section(DEPENDENCY)
     hint = "write `- { from: company, to: symbol, injective: true }`"
-    determinant, dependents = _names(section.need("from", hint)), _names(section.need("to", hint))
+    determinant, dependents = _read_names(section.need("from", hint)), _read_names(section.need("to", hint))
     said, where = section.get("injective"), section.get("stream")
-    injective = said is not None and _boolean(said)
+    injective = said is not None and _read_boolean(said)
     if injective and len(dependents) > 1:
         raise item.problem(
             "is injective into several attributes", hint="write one entry for each that is injective by itself"
         )
-    streams = [None] if where is None else [e.stream.name for e in _called(where, where.text(), edges)]
+    streams = [None] if where is None else [e.stream.name for e in _find_streams(where, where.text(), edges)]
     return [Dependency(determinant, d, injective, s) for s in streams for d in sorted(dependents)]

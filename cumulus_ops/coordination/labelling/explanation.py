@@ -6,13 +6,13 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from xml.sax.saxutils import escape, quoteattr
 
 from cumulus_ops.coordination.labelling.analysis import Analysis, Step
-from cumulus_ops.coordination.labelling.annotations import Component, Dataflow, Stream
+from cumulus_ops.coordination.labelling.annotations import Dataflow, Stream
 from cumulus_ops.coordination.labelling.labels import ASYNC, KINDS, Label, most_severe
 from cumulus_ops.coordination.labelling.strategies import Coordination, advise
 from cumulus_ops.coordination.plan import EdgePlan
 from m3.dataflow import components, graph_of
 from m3.picture.drawing import CHARACTERS, curve, place_labels, text_at, tip
-from m3.picture.layout import KEYS_CHARACTERS, LINE, Box, Edge, Key, Layout, Node, Route, arrange, name_lines, shortened
+from m3.picture.layout import KEYS_CHARACTERS, LINE, Box, Edge, Key, Layout, Node, arrange, name_lines, shortened
 
 __all__ = ["explain", "meaning_of", "steps_at", "summary", "to_svg"]
 
@@ -33,13 +33,18 @@ def meaning_of(label: Label) -> str:
 
 def explain(dataflow: Dataflow, analysis: Analysis, coordination: Coordination) -> str:
     """All of it: the dataflow, each step of the derivation, the labels, and the strategies."""
+    strategies = []
+    for stream, edge in zip(dataflow.streams, coordination.edges, strict=True):
+        if edge.strategy != "none":
+            strategies.append(f"  {stream.name} ({edge.source} -> {edge.target}): {_name_strategy(edge)}")
+            strategies.append(f"    {edge.reason}")
     blocks = [
-        ["DATAFLOW", *_dataflow(dataflow)],
-        ["DERIVATION", *_derivation(analysis.steps)],
-        _strategies(dataflow, coordination),
+        ["DATAFLOW", *_describe_dataflow(dataflow)],
+        ["DERIVATION", *_describe_steps(analysis.steps)],
+        ["STRATEGIES", *(strategies or ["  none: nothing has to be coordinated"])],
     ]
     if coordination.ordered:
-        blocks.append(["DERIVATION WITH COORDINATION", *_derivation(coordination.analysis.steps)])
+        blocks.append(["DERIVATION WITH COORDINATION", *_describe_steps(coordination.analysis.steps)])
     return "\n\n".join("\n".join(lines) for lines in [*blocks, summary(dataflow, analysis, coordination)]) + "\n"
 
 
@@ -48,78 +53,67 @@ def summary(dataflow: Dataflow, analysis: Analysis, coordination: Coordination) 
     rows = [("stream", "label", "with coordination", "strategy")]
     for stream, edge in zip(dataflow.streams, coordination.edges, strict=True):
         after = coordination.analysis.labels[stream.name]
-        rows.append((stream.name, str(analysis.labels[stream.name]), str(after), _strategy(edge)))
+        rows.append((stream.name, str(analysis.labels[stream.name]), str(after), _name_strategy(edge)))
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    table = ["  ".join(map(str.ljust, row, widths)).rstrip() for row in rows]
     label, after = analysis.label, coordination.analysis.label
-    lines = [*_table(rows), "", f"{dataflow.name}: {label}: {meaning_of(label)}"]
+    lines = [*table, "", f"{dataflow.name}: {label}: {meaning_of(label)}"]
     if after != label:
         lines.append(f"with coordination: {after}: {meaning_of(after)}")
     return lines + [f"advice: {text}" for text in advise(dataflow, analysis, coordination)]
 
 
-def _strategy(edge: EdgePlan) -> str:
+def _name_strategy(edge: EdgePlan) -> str:
     if edge.strategy == "seal":
         return f"seal on {', '.join(edge.key)}" + (", with a vote" if edge.vote else ", one producer")
     return f"order, {edge.order}" if edge.strategy == "order" else edge.strategy
 
 
-def _table(rows: Sequence[tuple[str, ...]]) -> Iterator[str]:
-    widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))]
-    for row in rows:
-        yield "  ".join(text.ljust(width) for text, width in zip(row, widths, strict=True)).rstrip()
-
-
-def _dataflow(dataflow: Dataflow) -> Iterator[str]:
+def _describe_dataflow(dataflow: Dataflow) -> Iterator[str]:
     for component in dataflow.components:
-        yield f"  {component.name}{_rep(component)}"
+        instances = f", {component.replicas} instances" if component.replicas else ""
+        yield f"  {component.name}" + (f" (replicated{instances})" if component.replicated else "")
         yield from (f"    {p.source} -> {p.target}  {p.text}" for p in component.paths)
     for stream in dataflow.streams:
-        yield f"  {stream.name}: {_ends(stream)}{_said(stream)}"
+        source, target = (".".join(end) if end else "outside" for end in (stream.source, stream.target))
+        notes = [f"sealed on {', '.join(sorted(stream.seal))}"] if stream.seal is not None else []
+        notes += ["replicated"] if stream.replicated else []
+        yield f"  {stream.name}: {source} -> {target}" + (f" ({', '.join(notes)})" if notes else "")
 
 
-def _rep(component: Component) -> str:
-    if not component.replicated:
-        return ""
-    return f" (replicated, {component.replicas} instances)" if component.replicas else " (replicated)"
-
-
-def _ends(stream: Stream) -> str:
-    source = ".".join(stream.source) if stream.source else "outside"
-    return f"{source} -> {'.'.join(stream.target) if stream.target else 'outside'}"
-
-
-def _said(stream: Stream) -> str:
-    said = [f"sealed on {', '.join(sorted(stream.seal))}"] if stream.seal is not None else []
-    said += ["replicated"] if stream.replicated else []
-    return f" ({', '.join(said)})" if said else ""
-
-
-def _derivation(steps: Iterable[Step]) -> Iterator[str]:
+def _describe_steps(steps: Iterable[Step]) -> Iterator[str]:
     """One paragraph for each interface; what a step made stands behind it."""
     place = ""
     for step in steps:
         if step.place != place and step.rule != "source":
             yield f"  {step.place}"
         place = step.place
-        yield f"  {step.place} is {step.output}: {step.reason}" if step.rule == "source" else f"    {_step(step)}"
+        yield (
+            f"  {step.place} is {step.output}: {step.reason}"
+            if step.rule == "source"
+            else f"    {_describe_step(step)}"
+        )
 
 
 def steps_at(steps: Iterable[Step], component: str, interface: str) -> list[str]:
     """The lines of the derivation that are about an output."""
     name = f"{component}.{interface}"
     return [
-        _step(s)
+        _describe_step(s)
         for s in steps
         if s.place == name or (s.place.startswith("cycle ") and name in s.place.removeprefix("cycle ").split(", "))
     ]
 
 
-def _step(step: Step) -> str:
+def _describe_step(step: Step) -> str:
     came = ", ".join(map(str, step.inputs))
     match step.rule:
         case "label":
-            return f"= {_marked(step.output)}"
+            return f"= {step.output}" + (", replicated" if step.output.replicated else "")
         case "reconcile":
-            return f"{{{_first(step.inputs)}}} is {step.output}: {step.reason}"
+            first, *others = map(str, step.inputs)
+            beside = f" beside {', '.join(others)}" if others else ""
+            return f"{{{first}{beside}}} is {step.output}: {step.reason}"
         case "merge":
             return f"{{{came}}} merge into {step.output}: {step.reason}"
         case "cycle":
@@ -129,25 +123,6 @@ def _step(step: Step) -> str:
         case "seal":
             return f"{came} is {step.output}: {step.reason}"
     return f"{came} through {step.path}: {step.output} ({step.rule}: {step.reason})"
-
-
-def _first(labels: Sequence[Label]) -> str:
-    """The label that is reconciled, and those beside it."""
-    others = ", ".join(map(str, labels[1:]))
-    return f"{labels[0]}" + (f" beside {others}" if others else "")
-
-
-def _marked(label: Label) -> str:
-    return f"{label}, replicated" if label.replicated else str(label)
-
-
-def _strategies(dataflow: Dataflow, coordination: Coordination) -> list[str]:
-    lines = ["STRATEGIES"]
-    for stream, edge in zip(dataflow.streams, coordination.edges, strict=True):
-        if edge.strategy != "none":
-            lines.append(f"  {stream.name} ({edge.source} -> {edge.target}): {_strategy(edge)}")
-            lines.append(f"    {edge.reason}")
-    return lines if len(lines) > 1 else [*lines, "  none: nothing has to be coordinated"]
 
 
 # The dataflow as a picture, coloured by label: one SVG file, which says why when one points at something.
@@ -197,8 +172,8 @@ def to_svg(dataflow: Dataflow, analysis: Analysis, coordination: Coordination) -
     Returns:
         XML text ending in a newline.
     """
-    edges = dict(_edges(dataflow, analysis, coordination))
-    layout = arrange(_nodes(dataflow, analysis), list(edges))
+    edges = dict(_bundle_streams(dataflow, analysis, coordination))
+    layout = arrange(_make_nodes(dataflow, analysis), list(edges))
     below = BELOW if any(route.back for route in layout.routes) else 0.0
     width, height = max(layout.width, LEAST_WIDTH), layout.height + below
     label = analysis.label
@@ -207,14 +182,17 @@ def to_svg(dataflow: Dataflow, analysis: Analysis, coordination: Coordination) -
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width:.0f} {height:.0f}" width="{width:.0f}" '
         f'height="{height:.0f}" role="img" aria-label={quoteattr(title)}>'
     )
-    lines = [head, f"<title>{escape(title)}</title>", f"<style>{_style()}</style>"]
+    lines = [head, f"<title>{escape(title)}</title>", f"<style>{_make_style()}</style>"]
     lines += [f'<rect class="page" width="{width:.0f}" height="{height:.0f}"/>', text_at(24, 30, "heading", title)]
-    lines += [*_routes(dataflow, analysis, coordination, layout, edges)]
-    lines += [_node(box, _colour(analysis, box.node.key)) for box in layout.boxes]
-    return "\n".join([*lines, *_legend(height - 26), "</svg>"]) + "\n"
+    lines += [*_draw_routes(dataflow, analysis, coordination, layout, edges)]
+    for box in layout.boxes:
+        kind, name = box.node.key
+        outputs = (found for (component, _), found in analysis.outputs.items() if component == name)
+        lines.append(_draw_node(box, _find_worst(outputs).kind if kind == INSIDE else analysis.labels[name].kind))
+    return "\n".join([*lines, *_draw_legend(height - 26), "</svg>"]) + "\n"
 
 
-def _style() -> str:
+def _make_style() -> str:
     light = "".join(
         f".{k} .shape {{ fill: {c[0]}; stroke: {c[1]}; }}\n.{k} .edge {{ stroke: {c[1]}; }}\n.{k} .tip {{ fill: {c[1]}; }}\n"
         for k, c in COLOURS.items()
@@ -226,19 +204,11 @@ def _style() -> str:
     return f"{STYLE}{light}@media (prefers-color-scheme: dark) {{\n{DARK}{dark}}}\n"
 
 
-def _colour(analysis: Analysis, key: Key) -> str:
-    """The kind of label that gives a box its colour."""
-    kind, name = key
-    if kind != INSIDE:
-        return analysis.labels[name].kind
-    return _worst(label for (component, _), label in analysis.outputs.items() if component == name).kind
-
-
-def _worst(labels: Iterator[Label]) -> Label:
+def _find_worst(labels: Iterator[Label]) -> Label:
     return most_severe(list(labels) or [Label(ASYNC)])
 
 
-def _nodes(dataflow: Dataflow, analysis: Analysis) -> Iterator[Node]:
+def _make_nodes(dataflow: Dataflow, analysis: Analysis) -> Iterator[Node]:
     # The layer of each component: right of all that leads to it, but for what leads back.
     names = [c.name for c in dataflow.components]
     links = [(s.source[0], s.target[0]) for s in dataflow.streams if s.source and s.target]
@@ -258,10 +228,11 @@ def _nodes(dataflow: Dataflow, analysis: Analysis) -> Iterator[Node]:
     for component in dataflow.components:
         outputs = dict.fromkeys(p.target for p in component.paths)
         lines = [line for output in outputs for line in steps_at(analysis.steps, component.name, output)]
+        kinds = dict.fromkeys(p.text for p in component.paths)
         yield Node(
             (INSIDE, component.name),
             layers[component.name],
-            _second_line(component),
+            ", ".join([*kinds, *(["Rep"] if component.replicated else [])]),
             "\n".join([component.name, *lines]),
         )
     for stream in dataflow.streams:
@@ -275,12 +246,7 @@ def _nodes(dataflow: Dataflow, analysis: Analysis) -> Iterator[Node]:
             )
 
 
-def _second_line(component: Component) -> str:
-    paths = ", ".join(dict.fromkeys(p.text for p in component.paths))
-    return f"{paths}, Rep" if component.replicated else paths
-
-
-def _edges(
+def _bundle_streams(
     dataflow: Dataflow, analysis: Analysis, coordination: Coordination
 ) -> Iterator[tuple[Edge, list[tuple[Stream, EdgePlan]]]]:
     """An edge for each pair of boxes with streams between them."""
@@ -290,18 +256,15 @@ def _edges(
         target = (INSIDE, stream.target[0]) if stream.target else (LEAVING, stream.name)
         found.setdefault((source, target), []).append((stream, plan))
     for (source, target), streams in found.items():
-        shown = source[0] == INSIDE and target[0] == INSIDE
-        texts = tuple(_short(s.name, str(analysis.labels[s.name])) for s, _ in streams) if shown else ()
-        yield Edge(source, target, texts, False), streams
+        texts = []
+        for stream, _ in streams if source[0] == INSIDE and target[0] == INSIDE else ():
+            label = str(analysis.labels[stream.name])
+            text = f"{stream.name}: {label}"  # the name only if there is room
+            texts.append(text if len(text) <= CHARACTERS else label)
+        yield Edge(source, target, tuple(texts), False), streams
 
 
-def _short(name: str, label: str) -> str:
-    """What is written beside a stream: its label, and its name if there is room."""
-    text = f"{name}: {label}"
-    return text if len(text) <= CHARACTERS else label
-
-
-def _routes(
+def _draw_routes(
     dataflow: Dataflow,
     analysis: Analysis,
     coordination: Coordination,
@@ -310,28 +273,25 @@ def _routes(
 ) -> Iterator[str]:
     for route in layout.routes:
         streams = edges[route.edge]
-        worst = _worst(analysis.labels[s.name] for s, _ in streams)
+        worst = _find_worst(analysis.labels[s.name] for s, _ in streams)
         strategy = next((p.strategy for _, p in streams if p.strategy != "none"), "none")
-        title = "\n".join(_told(s, p, analysis, coordination) for s, p in streams)
-        yield f'<g class="link {worst.kind}"><title>{escape(title)}</title>{_line(route, strategy)}</g>'
+        told = []
+        for stream, plan in streams:
+            before, after = analysis.labels[stream.name], coordination.analysis.labels[stream.name]
+            told.append(f"{stream.name}, {plan.source} → {plan.target}: {before}: {meaning_of(before)}")
+            if plan.strategy != "none":
+                what = f"seal on {', '.join(plan.key)}" if plan.strategy == "seal" else f"order ({plan.order})"
+                told.append(f"{what}: {plan.reason}")
+            if after.bare != before.bare:
+                told.append(f"with coordination: {after}")
+        title = "\n".join(told)
+        line = f'<path class="edge {strategy}" d="{curve(route)}"/>{tip(route.points[-1][1])}'
+        yield f'<g class="link {worst.kind}"><title>{escape(title)}</title>{line}</g>'
     for (x, y), text in place_labels(layout).values():
         yield text_at(x, y - 4, "label", text, "middle")
 
 
-def _line(route: Route, strategy: str) -> str:
-    return f'<path class="edge {strategy}" d="{curve(route)}"/>{tip(route.points[-1][1])}'
-
-
-def _told(stream: Stream, plan: EdgePlan, analysis: Analysis, coordination: Coordination) -> str:
-    before, after = analysis.labels[stream.name], coordination.analysis.labels[stream.name]
-    text = f"{stream.name}, {plan.source} → {plan.target}: {before}: {meaning_of(before)}"
-    if plan.strategy != "none":
-        what = f"seal on {', '.join(plan.key)}" if plan.strategy == "seal" else f"order ({plan.order})"
-        text += f"\n{what}: {plan.reason}"
-    return text if after.bare == before.bare else f"{text}\nwith coordination: {after}"
-
-
-def _node(box: Box, colour: str) -> str:
+def _draw_node(box: Box, colour: str) -> str:
     kind, name = box.node.key
     middle, radius = box.x + box.width / 2, 6 if kind == INSIDE else box.height / 2
     shape = f'<rect class="shape" x="{box.x:.1f}" y="{box.y:.1f}" width="{box.width:.1f}" height="{box.height:.1f}" rx="{radius:.1f}"/>'
@@ -343,7 +303,7 @@ def _node(box: Box, colour: str) -> str:
     return "".join([*lines, "</g>"])
 
 
-def _legend(y: float) -> Iterator[str]:
+def _draw_legend(y: float) -> Iterator[str]:
     x = 24.0
     for kind in KINDS:
         yield f'<g class="{kind}"><rect class="shape" x="{x:.1f}" y="{y:.1f}" width="26" height="14" rx="4"/></g>'
