@@ -59,7 +59,7 @@ def _clock(prefix: int, exceptions: str) -> Clock:
     return Clock(prefix, frozenset(json.loads(exceptions)))
 
 
-def _incorporated() -> ScalarSelect[Any]:
+def _select_incorporated() -> ScalarSelect[Any]:
     """The commit up to which every live batch, and the maps that depend on derivations, have incorporated everything."""
     p = t.program.c
     lowest = func.coalesce(select(func.min(t.reading_clock.c.prefix)).scalar_subquery(), p.last_commit)
@@ -334,7 +334,7 @@ class Commits(Part):
     def unsettled(self) -> Unsettled | None:
         """Since when tentative answers are not final as far as what is applied goes; None if they are. Costs one short query."""
         c, p = t.commit.c, t.program.c
-        missing = (c.kind.in_(NEWS), c.number > _incorporated())
+        missing = (c.kind.in_(NEWS), c.number > _select_incorporated())
         newest = select(func.max(c.number)).where(*missing).scalar_subquery()
         refreshed = select(p.refreshed).scalar_subquery()
         rows = self._db.read(select(c.committed_at, newest, refreshed).where(*missing).order_by(c.number).limit(1))

@@ -352,14 +352,14 @@ def only_waiting(views: Mapping[str, Seals]) -> ColumnElement[bool]:
 def _waits(seal: tuple[str, str], views: Mapping[str, Seals]) -> ColumnElement[bool]:
     """The same for the values of one seal, which concerns these views."""
     v = t.seal_value.c
-    ready = {name: and_(*(_closed(other) for other in seals if other != seal)) for name, seals in views.items()}
+    ready = {name: and_(*(_is_closed(other) for other in seals if other != seal)) for name, seals in views.items()}
     final = {name: _final(name, seals[0]) for name, seals in views.items()}
     some = or_(*(~ready[name] & ~final[name] for name, seals in views.items() if len(seals) > 1))
     others = [final[name] if len(seals) == 1 else ~ready[name] | final[name] for name, seals in views.items()]
     return and_(v.relation == seal[0], v.seal == seal[1], some, *others)
 
 
-def _closed(seal: tuple[str, str]) -> ColumnElement[bool]:
+def _is_closed(seal: tuple[str, str]) -> ColumnElement[bool]:
     p = t.seal_value.alias()
     return select(p.c.id).where(*_same(p, seal), p.c.closed_at.is_not(None)).correlate(t.seal_value).exists()
 

@@ -49,7 +49,7 @@ class History(Part):
             found: dict[int, dict[str, Any]] = {}
             b, c, s, v, e = t.batch.c, t.correction.c, t.snapshot.c, t.validation.c, t.view_error.c
             for query in (
-                select(b.epoch, *_summed())
+                select(b.epoch, *_select_sums())
                 .where(b.epoch.between(first, end), b.state.not_in(LEFT_OUT))
                 .group_by(b.epoch),
                 select(c.epoch, func.sum(c.rows).label("corrections"))
@@ -184,12 +184,12 @@ class History(Part):
     def totals(self) -> EpochNumbers:
         """The sums over all epochs, as one that has the number of the newest."""
         b = t.batch.c
-        query = select(func.max(b.epoch).label("epoch"), *_summed())
+        query = select(func.max(b.epoch).label("epoch"), *_select_sums())
         row = self._db.look(lambda connection: connection.execute(query).mappings().one())
         return _numbers({**row, "epoch": -1 if row["epoch"] is None else row["epoch"]})
 
 
-def _summed() -> list[Any]:
+def _select_sums() -> list[Any]:
     b = t.batch.c
     names = ("inserts", "deletes", "quarantined", "duplicates", "seconds")
     return [func.coalesce(func.sum(b[name]), 0).label(name) for name in names]

@@ -22,7 +22,7 @@ __all__ = ["WITHOUT", "KeyIndexes", "change_key_indexes", "forget_key_runs", "lo
 WITHOUT = ("retried", "dropped")
 
 
-def _moved(relation: str) -> Conflict:
+def _say_moved(relation: str) -> Conflict:
     return Conflict("the key index moved on", kind="keys-moved", place=f"relation {relation}", hint="run it again")
 
 
@@ -38,7 +38,7 @@ def lock_key_indexes(connection: Connection, changes: Sequence[KeyChange]) -> No
         version, signature, covers = connection.execute(query).first() or (None, None, 0)
         beyond = select(f.id).where(f.id > covers, f.relation == change.relation).limit(1)
         if (version, signature) != (change.version, change.signature) or connection.execute(beyond).first():
-            raise _moved(change.relation)
+            raise _say_moved(change.relation)
 
 
 def change_key_indexes(connection: Connection, changes: Sequence[KeyChange]) -> None:
@@ -136,7 +136,7 @@ class KeyIndexes(Part):
             now = connection.execute(select(i.version).where(i.relation == relation).with_for_update()).scalar()
             more = connection.execute(select(f.id).where(f.id > covers, f.relation == relation).limit(1)).first()
             if more is not None or now != (replaced.version if replaced else None):
-                raise _moved(relation)
+                raise _say_moved(relation)
             self._db.require_files(connection, {run.path for run in runs})
             version = 1 if now is None else int(now) + 1
             connection.execute(delete(t.key_index).where(i.relation == relation))
@@ -166,6 +166,6 @@ class KeyIndexes(Part):
             counting = (r.id.in_([run.id for run in runs]), r.retired_by.is_(None))
             gone = update(t.key_run).where(*counting).values(retired_by=int(program.last_commit) + 1)
             if connection.execute(gone).rowcount != len(runs):
-                raise _moved(runs[0].relation)
+                raise _say_moved(runs[0].relation)
             self._db.require_files(connection, {run.path for run in new})
             _insert(connection, new, [max(run.last for run in runs)] * len(new), min(run.first for run in runs))

@@ -264,7 +264,7 @@ def record_sealing(connection: Connection, coordinator: int, sealing: Sealing, b
         found = _locked_values(connection, change)
         late = next((value for value in change.registers if found[value].closed_at is not None), None)
         if late is not None:
-            raise _moved(change, late, "was closed meanwhile")
+            raise _say_moved(change, late, "was closed meanwhile")
         _register(connection, coordinator, change, found, at)
         sealed += [found[value].id for value in change.seals if found[value].closed_at is None]
     count = sum(_seal(connection, coordinator, some, at, by) for some in portions(sealed))
@@ -288,7 +288,7 @@ def _register(
         alone = (V.id.in_(some), V.producers == "one", P.coordinator != coordinator)
         value = connection.execute(others.where(*alone).limit(1)).scalar()
         if value is not None:
-            raise _moved(change, value, "belongs to another coordinator")
+            raise _say_moved(change, value, "belongs to another coordinator")
     registered = [{"value": row.id, "coordinator": coordinator, "registered_at": at} for row in open_]
     insert_new(connection, t.seal_producer, registered)
 
@@ -334,7 +334,7 @@ def lock_values(connection: Connection, ids: Collection[int]) -> None:
         connection.execute(select(V.id).where(V.id.in_(some)).order_by(V.id).with_for_update()).all()
 
 
-def _moved(change: SealChange, value: str, what: str) -> Conflict:
+def _say_moved(change: SealChange, value: str, what: str) -> Conflict:
     place = f"relation {change.relation}, seal {change.seal}"
     return Conflict(f"the value {value} {what}", kind="seals-moved", place=place, hint="run it again")
 

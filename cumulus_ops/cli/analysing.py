@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from cumulus_ops.cli.options import JSON, explained
+from cumulus_ops.cli.options import JSON, explain_errors
 from cumulus_ops.cli.output import print_json, write_drawing
 from cumulus_ops.coordination.labelling import explanation
 from cumulus_ops.coordination.labelling.analysis import Analysis, Step, analyse
@@ -41,7 +41,7 @@ __all__ = [
     "ordering_lines",
     "plan_as_json",
     "plan_as_text",
-    "planned",
+    "plan_project",
 ]
 
 
@@ -89,7 +89,7 @@ def advice_on(project: Project, plan: CoordinationPlan) -> str | None:
     return plan.advice if project.seals or project.insert_only else None
 
 
-def planned(project: Project) -> tuple[coordination_planning.Planning, CoordinationPlan]:
+def plan_project(project: Project) -> tuple[coordination_planning.Planning, CoordinationPlan]:
     """The plan that a project's files make, whether it is initialised or not.
 
     Raises:
@@ -173,7 +173,7 @@ def analyze(what: Path, explain: bool, svg: Path | None, order: str, folds: tupl
     is_file = what.suffix in SUFFIXES and what.name != PROJECT_FILE
     if folds and not is_file:
         raise click.UsageError("--fold is about the components of FILE.yaml")
-    with explained():
+    with explain_errors():
         if is_file:
             dataflow = read_dataflow(what)
             for text in folds:
@@ -235,7 +235,7 @@ def _step(step: Step) -> dict[str, Any]:
 def _analyze_project(folder: Path, explain: bool, svg: Path | None, as_json: bool) -> None:
     """The plan of a project's program, from its files: it need not be initialised."""
     project = load_project(folder)
-    planning, plan = planned(project)
+    planning, plan = plan_project(project)
     if as_json:
         print_json(plan_as_json(project.name, plan))
     else:

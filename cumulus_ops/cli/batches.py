@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from cumulus_ops.cli.options import JSON, PROJECT, opened
+from cumulus_ops.cli.options import JSON, PROJECT, open_project
 from cumulus_ops.cli.output import console, print_json, print_left_out
 from cumulus_ops.epochs.quarantine import drop_batch, retry_batch
 
@@ -27,7 +27,7 @@ def batch() -> None:
 @JSON
 def list_(everything: bool, folder: Path, as_json: bool) -> None:
     """List the batches that are set aside, and why. With --json, also the traceback of each failure."""
-    with opened(folder) as runtime:
+    with open_project(folder) as runtime:
         found = [b for b in runtime.catalog.history.failed() if everything or b.state == "aside"]
         traces = {b.batch: runtime.catalog.log.batch(b.batch).reason for b in found} if as_json else {}
     if as_json:
@@ -45,7 +45,7 @@ def list_(everything: bool, folder: Path, as_json: bool) -> None:
 def retry(numbers: tuple[int, ...], folder: Path, as_json: bool) -> None:
     """Stamp the events of BATCH anew, into the epoch that its coordinator has open now: snapshots have them from that epoch on.
     They are applied with the coordinator's next mini-batch."""
-    with opened(folder) as runtime:
+    with open_project(folder) as runtime:
         done = [(number, retry_batch(runtime, number)) for number in numbers]
     if as_json:
         print_json([{"batch": number, "retried_as": new.id, "epoch": new.epoch} for number, new in done])
@@ -63,7 +63,7 @@ def drop(numbers: tuple[int, ...], yes: bool, folder: Path, as_json: bool) -> No
     """Decide that the events of BATCH will never count. A source may deliver them again, in a drop of another name."""
     if not yes:
         click.confirm(f"Never count the events of batch {', '.join(map(str, numbers))}?", abort=True, err=True)
-    with opened(folder) as runtime:
+    with open_project(folder) as runtime:
         done = [drop_batch(runtime, number) for number in numbers]
     if as_json:
         print_json([{"batch": b.id, "state": b.state} for b in done])

@@ -12,7 +12,7 @@ import click
 import m3
 from cumulus_ops.cli.analysing import advice_of, ordering_lines
 from cumulus_ops.cli.explaining import GROUPS, group_lines, rows_by_relation, stored_groups
-from cumulus_ops.cli.options import PROJECT, explained
+from cumulus_ops.cli.options import PROJECT, explain_errors
 from cumulus_ops.cli.output import write_drawing
 from cumulus_ops.project.errors import InputProblem
 from cumulus_ops.project.project_file import load_project
@@ -146,10 +146,10 @@ def compile_(
 ) -> None:
     """Compile the SQL in FILE against the project's relations, and explain the result: its maps, what is re-evaluated,
     what an event costs, and in which tables and copies the maps are kept. Without FILE, all that the project maintains."""
-    with explained():
+    with explain_errors():
         project = load_project(folder)
         source, statistics = source_of(project, file), rows_by_relation(project, rows)
-    with explained(source.where):
+    with explain_errors(source.where):
         if emit:
             click.echo(source.emitted(emit, view))
         else:

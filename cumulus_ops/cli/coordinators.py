@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from cumulus_ops.cli.options import JSON, PROJECT, opened
-from cumulus_ops.cli.output import console, coordinator_table, print_json, shown
+from cumulus_ops.cli.options import JSON, PROJECT, open_project
+from cumulus_ops.cli.output import console, coordinator_table, print_json, show_value
 from cumulus_ops.epochs.status import status
 from cumulus_ops.epochs.voting import open_epoch, remove_coordinator
 from cumulus_ops.project.rhythm import Rhythm
@@ -31,12 +31,12 @@ def coordinators(context: click.Context, folder: Path, as_json: bool) -> None:
     """Show who the coordinators are; add one, drain one, remove one, while the others go on."""
     if context.invoked_subcommand is not None:
         return
-    with opened(folder) as runtime:
+    with open_project(folder) as runtime:
         now = status(runtime)
     if as_json:
         print_json(now.coordinators)
     else:
-        console().print(coordinator_table(f"Coordinators of {shown(now.program)}", now.coordinators))
+        console().print(coordinator_table(f"Coordinators of {show_value(now.program)}", now.coordinators))
 
 
 @coordinators.command()
@@ -46,7 +46,7 @@ def coordinators(context: click.Context, folder: Path, as_json: bool) -> None:
 def add(number: int | None, folder: Path, as_json: bool) -> None:
     """Add a coordinator, by default with the lowest number that nobody has had. It joins in the next epoch that nobody has begun, and takes what
     lands in the folder of its number."""
-    with opened(folder) as runtime:
+    with open_project(folder) as runtime:
         new = runtime.catalog.members.add(number)
         (runtime.project.landing / str(new.coordinator)).mkdir(parents=True, exist_ok=True)
         tell_where_coordinators_are(runtime)
@@ -55,7 +55,7 @@ def add(number: int | None, folder: Path, as_json: bool) -> None:
         print_json({"coordinator": new.coordinator, "first_epoch": new.first, "landing": landing})
     else:
         console().print(
-            f"coordinator {new.coordinator} takes part from epoch {new.first} on; land its drops in {shown(landing)}"
+            f"coordinator {new.coordinator} takes part from epoch {new.first} on; land its drops in {show_value(landing)}"
         )
 
 
@@ -65,7 +65,7 @@ def add(number: int | None, folder: Path, as_json: bool) -> None:
 @JSON
 def drain(number: int, folder: Path, as_json: bool) -> None:
     """Let COORDINATOR end the epoch that it has open as its last."""
-    with opened(folder) as runtime:
+    with open_project(folder) as runtime:
         member = runtime.catalog.members.drain(number)
         tell_where_coordinators_are(runtime)
     if as_json:
@@ -88,7 +88,7 @@ def remove(number: int, yes: bool, folder: Path, as_json: bool) -> None:
     last. What has landed for it and was not appended waits in its landing folder until it is added again."""
     if not yes:
         click.confirm(f"Go on without coordinator {number}, from now on?", abort=True, err=True)
-    with opened(folder) as runtime:
+    with open_project(folder) as runtime:
         was_there = remove_coordinator(runtime, number)
         member = runtime.catalog.members.membership().find(number)
         left = runtime.sources.landing(number).waiting()
@@ -101,7 +101,7 @@ def remove(number: int, yes: bool, folder: Path, as_json: bool) -> None:
     if left:
         # not for another one: events are known by their numbers in the source, which another source may have used
         console().print(
-            f"{len(left)} drops wait in {shown(runtime.project.landing / str(number))} until it is added again"
+            f"{len(left)} drops wait in {show_value(runtime.project.landing / str(number))} until it is added again"
         )
     _tell_of_sources(runtime.project, number)
 
@@ -128,7 +128,7 @@ def epoch() -> None:
 def end(number: int | None, folder: Path, as_json: bool) -> None:
     """End EPOCH now, and those before it, for all coordinators that are still in it; by default the oldest epoch that is open. What is
     appended counts in it, what is not belongs to the next. Each coordinator votes to end it when it has the token; later epochs follow from now on."""
-    with opened(folder) as runtime:
+    with open_project(folder) as runtime:
         which = open_epoch(runtime) if number is None else number
         ended = runtime.catalog.members.end_epoch(which, Rhythm.of(runtime.project))
         tell_where_coordinators_are(runtime)

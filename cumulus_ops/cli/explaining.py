@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import click
 
 from cumulus_ops.cli.analysing import ordering_json, ordering_lines
-from cumulus_ops.cli.options import FOLDER, JSON, explained
+from cumulus_ops.cli.options import FOLDER, JSON, explain_errors
 from cumulus_ops.cli.output import size_text
 from cumulus_ops.layout.costs import ANYWHERE, REPLICATED, CopySizes, Label, events_per
 from cumulus_ops.layout.groups import Group
@@ -46,7 +46,7 @@ __all__ = [
     "plan_of",
     "relations_of",
     "rows_by_relation",
-    "scheduled",
+    "schedule_batch",
     "stored_groups",
     "touched_groups",
 ]
@@ -105,7 +105,10 @@ def describe_groups(
         rows: rows by relation, where they are known better than the program knows them.
         names: the groups' names.
     """
-    sizes, served = CopySizes(plan, rows), {view.name: _needed(plan, view_maps(view)) for view in plan.program.views}
+    sizes, served = (
+        CopySizes(plan, rows),
+        {view.name: _find_needed(plan, view_maps(view)) for view in plan.program.views},
+    )
     chosen = set(plan.groups if names is None else names)
     return [
         GroupInfo(
@@ -120,7 +123,7 @@ def describe_groups(
     ]
 
 
-def _needed(plan: ProgramPlan, maps: Iterable[str]) -> frozenset[str]:
+def _find_needed(plan: ProgramPlan, maps: Iterable[str]) -> frozenset[str]:
     """The groups of maps, and all that are looked up to keep these up."""
     needed = frozenset(plan.group_of[name] for name in maps)
     while more := plan.looked_up(needed) - needed:
@@ -146,9 +149,9 @@ def group_lines(groups: Sequence[GroupInfo]) -> Iterator[str]:
         views = (
             ", ".join(group.views[:VIEWS]) + f" and {left} more" if left > 1 else ", ".join(group.views) or "no view"
         )
-        yield from _wrapped(f"{group.name}{_list(group.keys)}   (serves {views})", "  ", "    ")
+        yield from _wrap(f"{group.name}{_list(group.keys)}   (serves {views})", "  ", "    ")
         if len(group.maps) > 1:
-            yield from _wrapped(f"maps {', '.join(group.maps)}", "      ", "  ")
+            yield from _wrap(f"maps {', '.join(group.maps)}", "      ", "  ")
         for copy in group.copies:
             parts = [f"sorted by {_list(copy.by)}" if copy.by else "not sorted"]
             if copy.order is not None:
@@ -157,7 +160,7 @@ def group_lines(groups: Sequence[GroupInfo]) -> Iterator[str]:
                 parts.append(f"keys {_list(copy.keys)} only")
             if copy.values != group.maps:
                 parts.append(f"values {', '.join(copy.values)} only" if copy.values else "no values")
-            yield from _wrapped(f"{', '.join(parts)}: about {copy.bytes_per_row} bytes a row", "      ", "  ")
+            yield from _wrap(f"{', '.join(parts)}: about {copy.bytes_per_row} bytes a row", "      ", "  ")
     if not groups:
         yield "  none"
 
@@ -166,7 +169,7 @@ def _list(names: Sequence[str]) -> str:
     return f"[{', '.join(names)}]"
 
 
-def _wrapped(text: str, indent: str, hanging: str) -> list[str]:
+def _wrap(text: str, indent: str, hanging: str) -> list[str]:
     return textwrap.wrap(
         text, WIDTH, initial_indent=indent, subsequent_indent=indent + hanging, break_long_words=False,
         break_on_hyphens=False,
@@ -206,7 +209,7 @@ def relations_of(plan: ProgramPlan, given: str | None) -> list[str]:
     return [name for name in known if name in wanted]
 
 
-def scheduled(
+def schedule_batch(
     plan: ProgramPlan, project: Project, relations: Sequence[str], rows: Mapping[str, float], events: int, tasks: int
 ) -> tuple[Schedule, dict[str, float]]:
     """The stages of a batch of ``events`` events, in proportion to the tables, and how many are of each relation."""
@@ -320,10 +323,10 @@ def _sent(stages: Schedule, stage: Stage) -> Iterator[str]:
     for shipment in stage.sent:
         what = f"events of {shipment.name}" if shipment.kind == "events" else f"deltas of {shipment.name}"
         where = "to every task" if shipment.by == REPLICATED else _where(shipment.by)
-        yield f"{what} {where}, about {size_text(_shipped(stages, stage, shipment))}"
+        yield f"{what} {where}, about {size_text(_count_shipped(stages, stage, shipment))}"
 
 
-def _shipped(stages: Schedule, stage: Stage, shipment: Shipment) -> float:
+def _count_shipped(stages: Schedule, stage: Stage, shipment: Shipment) -> float:
     problem = stages.layout.problem
     if shipment.kind == "events":
         return problem.move_cost(shipment.name, shipment.by)
@@ -388,11 +391,11 @@ def explain(folder: Path, relations: str | None, rows: tuple[str, ...], events: 
     """Show how the maps of PROJECT are kept, and how a large batch is spread over the tasks of a Spark job: which maps are
     partitioned by what or replicated, what is sent in which stage, and how many bytes. `layout:` in cumulus.yaml overrides
     it."""
-    with explained():
+    with explain_errors():
         project = load_project(folder)
         plan, sizes = plan_of(project), rows_by_relation(project, rows)
         chosen = relations_of(plan, relations)
-        stages, counts = scheduled(plan, project, chosen, sizes, events, tasks)
+        stages, counts = schedule_batch(plan, project, chosen, sizes, events, tasks)
         groups = touched_groups(plan, chosen, sizes)
     if as_json:
         click.echo(layout_json(stages, counts, groups))

@@ -37,8 +37,8 @@ __all__ = [
     "JSON",
     "PORT",
     "PROJECT",
-    "explained",
-    "opened",
+    "explain_errors",
+    "open_project",
     "problem_of",
     "show",
 ]
@@ -72,9 +72,9 @@ EXECUTOR = click.option(
 
 
 @contextmanager
-def opened(folder: Path) -> Iterator[Runtime]:
+def open_project(folder: Path) -> Iterator[Runtime]:
     """The project, opened in this process; errors are explained."""
-    with explained(), opening.open_runtime(load_project(folder), "inprocess") as runtime:
+    with explain_errors(), opening.open_runtime(load_project(folder), "inprocess") as runtime:
         yield runtime
 
 
@@ -94,7 +94,7 @@ EXIT_IN_ERROR = 4  # the view that was asked for is in error
 
 
 @contextmanager
-def explained(source: Callable[[M3Error], str | None] | None = None) -> Iterator[None]:
+def explain_errors(source: Callable[[M3Error], str | None] | None = None) -> Iterator[None]:
     """Turn an error of ours into its explanation and exit code 2.
 
     Args:

@@ -41,7 +41,7 @@ __all__ = [
     "print_left_out",
     "print_rows",
     "print_status",
-    "shown",
+    "show_value",
     "size_text",
     "visible",
     "write_drawing",
@@ -105,10 +105,10 @@ def visible(text: str) -> str:
     return UNSEEN.sub(lambda match: match[0].encode("unicode_escape").decode(), text)
 
 
-def shown(value: object) -> str:
+def show_value(value: object) -> str:
     """A value of the data, a name or a path for a table, where it may have several lines: nothing in it is markup.
 
-    >>> shown("[red]")
+    >>> show_value("[red]")
     '\\\\[red]'
     """
     return escape(_lines(value).plain)
@@ -148,7 +148,7 @@ def print_status(status: Status) -> None:
     if status.views_changed:
         changed = program.program_changed(status.program)
         out.print(f"Views: {changed.message}; {changed.hint}", style="red", markup=False, soft_wrap=True)
-    out.print(coordinator_table(f"Coordinators of {shown(status.program)}", status.coordinators))
+    out.print(coordinator_table(f"Coordinators of {show_value(status.program)}", status.coordinators))
     if len(status.coordinators) != status.initially:
         out.print(f"(cumulus.yaml began with {status.initially}; see `cumulus coordinators`)")
     out.print(display.epoch_table(status.epochs))
@@ -164,7 +164,7 @@ def print_status(status: Status) -> None:
     for epoch in status.epochs:
         for seal in epoch.fenced:
             out.print(str(seal), style="yellow", markup=False)
-    out.print(f"Tentative answers: {_settled(status)}")
+    out.print(f"Tentative answers: {_tell_settled(status)}")
     if status.staggering is not None:
         out.print(f"Staggering: {status.staggering}", markup=False, soft_wrap=True)
     if text := _put_aside(status):
@@ -173,7 +173,7 @@ def print_status(status: Status) -> None:
         if sealed.oldest is not None:
             value, style = sealed.oldest, "yellow" if sealed.oldest.gone else None
             out.print(
-                f"Seals: {_open(sealed)}; for {age_text(value.age_s)} {shown(value.shown)} waits for {value.who}",
+                f"Seals: {_tell_open(sealed)}; for {age_text(value.age_s)} {show_value(value.shown)} waits for {value.who}",
                 style=style,
             )
     for late in status.too_late:
@@ -188,7 +188,7 @@ def print_status(status: Status) -> None:
     for source in status.standing:
         since = f" since {source.since:%Y-%m-%d %H:%M:%S}" if source.since else ""
         out.print(
-            f"Source {source.source} stands still{since}: {shown(source.problem)}", style="yellow", soft_wrap=True
+            f"Source {source.source} stands still{since}: {show_value(source.problem)}", style="yellow", soft_wrap=True
         )
     if status.in_error:
         _print_in_error(status.in_error)
@@ -225,13 +225,15 @@ def _put_aside(status: Status) -> str:
     return ", ".join(f"{count:,} {what}" for count, what in counts if count)
 
 
-def _open(seal: SealCounts) -> str:
+def _tell_open(seal: SealCounts) -> str:
     waits = ", ".join(f"{n:,} for coordinator {c}" for c, n in seal.waiting_for.items())
     are = "value of {} is" if seal.open == 1 else "values of {} are"
-    return f"{seal.open:,} {are.format(f'{shown(seal.relation)}.{seal.seal}')} open ({waits}), {seal.closed:,} closed"
+    return (
+        f"{seal.open:,} {are.format(f'{show_value(seal.relation)}.{seal.seal}')} open ({waits}), {seal.closed:,} closed"
+    )
 
 
-def _settled(status: Status) -> str:
+def _tell_settled(status: Status) -> str:
     if status.settled:
         return "settled, but for what is set aside" if status.set_aside else "settled"
     behind = [f"{status.behind:,} applied batches behind"] if status.behind else []
@@ -248,7 +250,7 @@ def _print_in_error(errors: Sequence[InError]) -> None:
     table.add_column("since epoch", justify="right")
     table.add_column("reason")
     for e in errors:
-        table.add_row(shown(e.view), str(e.since), shown(e.reason))
+        table.add_row(show_value(e.view), str(e.since), show_value(e.reason))
     console().print(table)
 
 
@@ -273,5 +275,5 @@ def print_left_out(batches: Sequence[LeftOut]) -> None:
         table.add_column(name, justify="right" if name in ("batch", "epoch", "coordinator", "events") else "left")
     for b in batches:
         numbers = (str(b.batch), str(b.epoch), str(b.coordinator))
-        table.add_row(*numbers, shown(b.drop), f"{b.events:,}", b.fate, shown(b.reason))
+        table.add_row(*numbers, show_value(b.drop), f"{b.events:,}", b.fate, show_value(b.reason))
     console().print(table)

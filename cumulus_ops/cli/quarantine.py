@@ -11,8 +11,8 @@ import click
 from rich.table import Table
 
 from cumulus_ops.catalog.records import FileAside, QuarantinedRows, Repeats
-from cumulus_ops.cli.options import JSON, PROJECT, explained, opened
-from cumulus_ops.cli.output import console, print_json, shown, visible
+from cumulus_ops.cli.options import JSON, PROJECT, explain_errors, open_project
+from cumulus_ops.cli.output import console, print_json, show_value, visible
 from cumulus_ops.epochs.quarantine import PutAside, Retried, drop_put_aside, put_aside, retry_put_aside, shown_rows
 from cumulus_ops.opening.runtime import initialise
 from cumulus_ops.project.project_file import load_project
@@ -40,10 +40,10 @@ def quarantine() -> None:
 def list_(everything: bool, folder: Path, as_json: bool) -> None:
     """List the rows in the quarantine by their reasons, the files that are set aside, what lies in the landing folder and is ignored, and the
     deliveries with rows that had come before."""
-    with opened(folder) as runtime:
+    with open_project(folder) as runtime:
         found = put_aside(runtime, everything=everything)
     if as_json:
-        decidable = {"rows": _labelled(found.rows), "files": _labelled(found.files)}
+        decidable = {"rows": _add_labels(found.rows), "files": _add_labels(found.files)}
         print_json({**dataclasses.asdict(found), **decidable, "reasons": found.reasons})
     elif not (found.rows or found.files or found.ignored or found.repeats):
         console().print("nothing was put aside")
@@ -58,7 +58,7 @@ def list_(everything: bool, folder: Path, as_json: bool) -> None:
 @JSON
 def show(label: str, limit: int, folder: Path, as_json: bool) -> None:
     """Show the rows of R1, each with its reason, or say why the file F1 was not taken."""
-    with opened(folder) as runtime:
+    with open_project(folder) as runtime:
         found, rows = shown_rows(runtime, label, limit)
     if as_json:
         print_json({**dataclasses.asdict(found), "shown": rows})
@@ -66,9 +66,9 @@ def show(label: str, limit: int, folder: Path, as_json: bool) -> None:
     out = console()
     for row in rows:
         where = "" if row["row"] is None else f"row {row['row']}, "
-        out.print(shown(visible(f"{where}{row['kind']}: {row['reason']}")), soft_wrap=True)
-        out.print(shown(visible(f"    {row['record']}")), soft_wrap=True)
-    out.print(shown(_about(found, len(rows))), soft_wrap=True)
+        out.print(show_value(visible(f"{where}{row['kind']}: {row['reason']}")), soft_wrap=True)
+        out.print(show_value(visible(f"    {row['record']}")), soft_wrap=True)
+    out.print(show_value(_about(found, len(rows))), soft_wrap=True)
 
 
 @quarantine.command()
@@ -81,9 +81,9 @@ def show(label: str, limit: int, folder: Path, as_json: bool) -> None:
 def retry(labels: tuple[str, ...], as_new: bool, folder: Path, as_json: bool) -> None:
     """Read R1 or F1 again, after the file, or what cumulus.yaml says, was mended: as a delivery of its own, into the epoch that is open now.
     It is applied with the coordinator's next mini-batch. Rows that still do not fit are put aside anew."""
-    with explained():
+    with explain_errors():
         initialise(load_project(folder))  # other types are another program, whose rows this log must not have
-    with opened(folder) as runtime:
+    with open_project(folder) as runtime:
         say = (lambda _: None) if as_json else _say_retried
         done = retry_put_aside(runtime, labels, as_new=as_new, on_retried=say)
     if as_json:
@@ -106,7 +106,7 @@ def drop(labels: tuple[str, ...], yes: bool, folder: Path, as_json: bool) -> Non
     """Decide that R1 or F1 will never count. Rows of a source's transactions are dropped together, with those of other labels."""
     if not yes:
         click.confirm(f"Never count {', '.join(labels)}?", abort=True, err=True)
-    with opened(folder) as runtime:
+    with open_project(folder) as runtime:
         done = drop_put_aside(runtime, labels)
     if as_json:
         print_json([{"label": one.label, "state": "dropped"} for one in done])
@@ -115,7 +115,7 @@ def drop(labels: tuple[str, ...], yes: bool, folder: Path, as_json: bool) -> Non
         console().print(f"{one.label} is dropped")
 
 
-def _labelled(found: Sequence[QuarantinedRows | FileAside]) -> list[dict[str, object]]:
+def _add_labels(found: Sequence[QuarantinedRows | FileAside]) -> list[dict[str, object]]:
     return [{"label": one.label, **dataclasses.asdict(one)} for one in found]
 
 
@@ -131,7 +131,7 @@ def _print(found: PutAside, landing: Path) -> None:
     for printed in (
         _rows(found.rows),
         _files(found.files, landing),
-        _ignored(found.ignored, landing),
+        _ignored_table(found.ignored, landing),
         _repeats(found.repeats),
     ):
         if printed.row_count:
@@ -153,11 +153,11 @@ def _rows(rows: Sequence[QuarantinedRows]) -> Table:
     for r in rows:
         for i, (kind, count) in enumerate(r.reasons.items()):
             place = (
-                (r.label, str(r.coordinator), str(r.epoch), shown(r.delivery), shown(r.relation))
+                (r.label, str(r.coordinator), str(r.epoch), show_value(r.delivery), show_value(r.relation))
                 if i == 0
                 else 5 * ("",)
             )
-            table.add_row(*place, f"{count:,}", shown(kind), r.state if i == 0 else "")
+            table.add_row(*place, f"{count:,}", show_value(kind), r.state if i == 0 else "")
     return table
 
 
@@ -183,7 +183,7 @@ def _about_alike(group: Sequence[FileAside | Ignored], landing: Path) -> tuple[s
     names = [visible(first.place.removeprefix(f"{landing}/")), *(visible(Path(f.place).name) for f in others)]
     reasons = list(dict.fromkeys(f"{f.reason} [{f.kind}]" for f in group))
     hints = list(dict.fromkeys(f.hint for f in group))
-    return shown(_first(names)), shown(_first(reasons)), shown(_first(hints))
+    return show_value(_first(names)), show_value(_first(reasons)), show_value(_first(hints))
 
 
 def _first(texts: Sequence[str]) -> str:
@@ -197,8 +197,8 @@ def _first(texts: Sequence[str]) -> str:
     return f"{', '.join(texts[: SHOWN_ALIKE - 1])}, .. {texts[-1]} ({len(texts):,})"
 
 
-def _ignored(ignored: Sequence[Ignored], landing: Path) -> Table:
-    table = _table(f"Ignored in {shown(landing)}", "what", "reason", "what to do")
+def _ignored_table(ignored: Sequence[Ignored], landing: Path) -> Table:
+    table = _table(f"Ignored in {show_value(landing)}", "what", "reason", "what to do")
     for group in _alike(ignored):
         table.add_row(*_about_alike(group, landing))
     return table
@@ -207,5 +207,5 @@ def _ignored(ignored: Sequence[Ignored], landing: Path) -> Table:
 def _repeats(repeats: Sequence[Repeats]) -> Table:
     table = _table("Rows that had come before, and count once", "coordinator", "epoch", "drop", "rows", right=("rows",))
     for r in repeats:
-        table.add_row(str(r.coordinator), str(r.epoch), shown(r.delivery), f"{r.rows:,}")
+        table.add_row(str(r.coordinator), str(r.epoch), show_value(r.delivery), f"{r.rows:,}")
     return table

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from cumulus_ops.cli.options import EXIT_IN_ERROR, JSON, PROJECT, explained, show
+from cumulus_ops.cli.options import EXIT_IN_ERROR, JSON, PROJECT, explain_errors, show
 from cumulus_ops.cli.output import print_json, print_rows, print_status
 from cumulus_ops.cli.writing import write_rows
 from cumulus_ops.epochs.status import status as read_status
@@ -28,7 +28,7 @@ SHOWN = 50
 @JSON
 def status(folder: Path, as_json: bool) -> None:
     """Show where coordinators and epochs are."""
-    with explained():
+    with explain_errors():
         project = load_project(folder)
         with open_runtime(project, "inprocess") as runtime:
             now = read_status(runtime)
@@ -83,7 +83,7 @@ def query(
     if tentative and as_of is not None:
         raise click.UsageError("--as-of names a snapshot, --tentative is newer than all: give one of them")
     form = _format_of(form, output, as_json=as_json)
-    with explained():
+    with explain_errors():
         project = load_project(folder)
         with open_runtime(project, "inprocess") as runtime:
             try:

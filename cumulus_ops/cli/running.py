@@ -18,9 +18,9 @@ from cumulus_ops.cli.options import (
     EXIT_USER,
     JSON,
     PROJECT,
-    explained,
+    explain_errors,
 )
-from cumulus_ops.cli.output import console, print_json, print_status, shown, visible
+from cumulus_ops.cli.output import console, print_json, print_status, show_value, visible
 from cumulus_ops.epochs.driver import run_epochs, run_waiting
 from cumulus_ops.epochs.minibatch import run_minibatch, settle
 from cumulus_ops.epochs.status import status
@@ -41,7 +41,7 @@ def load(tables: Path, folder: Path, executor: str | None, as_json: bool) -> Non
     """Begin with existing tables: land the files RELATION.parquet of the folder TABLES as the first drop, and apply it in
     large batches. Run again after an interruption, it goes on; done before, it does nothing."""
     out = console()
-    with explained():
+    with explain_errors():
         project = load_project(folder)
         initialise(project)
         land_tables(project, tables)
@@ -77,13 +77,13 @@ def run(folder: Path, executor: str | None, epochs: int | None, as_json: bool) -
     """Apply all that has landed, commit, publish and validate epochs, all in this process, without Airflow. Ends, after having done the
     rest, with exit code 1 if a snapshot or a final partition is wrong (or unproved, with `validation: {unproved: fail}`), with 2 if a source stands still, and with 3 if a batch was set aside."""
     out = console()
-    with explained():
+    with explain_errors():
         project = load_project(folder)
         initialise(project)
         with open_runtime(project, executor) as runtime:
             before = status(runtime)
             tell: Callable[[str], None] = (
-                (lambda _: None) if as_json else lambda line: out.print(shown(visible(line)), soft_wrap=True)
+                (lambda _: None) if as_json else lambda line: out.print(show_value(visible(line)), soft_wrap=True)
             )
             if epochs is not None:
                 run_epochs(runtime, epochs, tell)
@@ -115,7 +115,7 @@ def validate(epoch: int, views: tuple[str, ...], folder: Path, as_json: bool) ->
     """Prove the snapshot of EPOCH: recompute its views on Spark from the event log, compare, and write the report. Any epoch that
     is retained, at any time, whatever `validation:` in cumulus.yaml says; ends with exit code 1 if a view is wrong, and with 2 if
     nothing that was compared is, but something could not be compared (with `unproved: fail`: 1)."""
-    with explained():
+    with explain_errors():
         project = load_project(folder)
         with open_runtime(project) as runtime:
             click.echo(f"epoch {epoch}: recomputing on Spark", err=True)

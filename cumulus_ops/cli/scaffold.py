@@ -9,7 +9,7 @@ from pathlib import Path
 import click
 
 from cumulus_ops.cli.analysing import advice_on
-from cumulus_ops.cli.options import explained
+from cumulus_ops.cli.options import explain_errors
 from cumulus_ops.coordination.plan import read_plan
 from cumulus_ops.opening.runtime import initialise
 from cumulus_ops.project.errors import InputProblem
@@ -191,7 +191,7 @@ def land_sample(folder: Path) -> list[Path]:
 @click.option("--empty", is_flag=True, help="Write files to change, without sample data; prepare the catalog later.")
 def init(folder: Path, name: str | None, empty: bool) -> None:
     """Write a first project into FOLDER, with sample data that has landed; check an existing one. Either way, prepare its catalog."""
-    with explained():
+    with explain_errors():
         written = write_project(folder, name)
         if written and not empty:
             written += land_sample(folder)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import click
 from rich.markup import escape
 
-from cumulus_ops.cli.options import EXIT_USER, FOLDER, JSON, PORT, PROJECT, explained
+from cumulus_ops.cli.options import EXIT_USER, FOLDER, JSON, PORT, PROJECT, explain_errors
 from cumulus_ops.cli.output import console, print_json, size_text
 from cumulus_ops.demo.runner import DemoOptions, run_demo
 from cumulus_ops.epochs.generations import begin_anew
@@ -34,7 +34,7 @@ __all__ = ["anew", "demo", "doctor", "down", "progress_lines", "require_intact",
 def up(folder: Path, port: int, detach: bool) -> None:
     """Start Airflow, a Spark and the UI for PROJECT on this machine, with its DAGs switched on, and stay until Ctrl-C. All of it
     listens on the loopback address only; the login is printed. What it keeps, it keeps in the state folder."""
-    with explained():
+    with explain_errors():
         (start_detached if detach else run_up)(UpOptions(folder, port))
 
 
@@ -42,7 +42,7 @@ def up(folder: Path, port: int, detach: bool) -> None:
 @FOLDER
 def down(folder: Path) -> None:
     """Stop what `cumulus up` has started for PROJECT, and nothing else; also what one that was killed has left."""
-    with explained():
+    with explain_errors():
         run_down(folder)
 
 
@@ -59,7 +59,7 @@ COLOURS = {"ok": "green", "warning": "yellow", "fix": "red"}
 def doctor(folder: Path, port: int, as_json: bool) -> None:
     """Look whether this machine can run Cumulus, and whether PROJECT is in order: Python, Java, packages, memory, disk, ports, folders,
     the catalog, and what a killed `cumulus up` has left. Ends with exit code 2 if something has to be fixed; changes nothing."""
-    with explained():
+    with explain_errors():
         findings = examine(folder, port)
     if as_json:
         print_json(findings)
@@ -166,7 +166,7 @@ def anew(folder: Path, from_sources: bool, as_json: bool) -> None:
     """Begin anew: make all maps and snapshots of PROJECT again, from its event log, which stays as it is. For views that have changed, a catalog that was restored
     from a backup, a damaged map, the state of another version, or a copy of a project. Nothing that cannot be made again is deleted; the next `cumulus run`, or
     Airflow, does the work, and replaces the published tables."""
-    with explained():
+    with explain_errors():
         done = begin_anew(load_project(folder), from_sources=from_sources)
     if as_json:
         kept = None if done.kept is None else str(done.kept)
@@ -192,7 +192,7 @@ def scrub(folder: Path, as_json: bool) -> None:
     read, and that each key index says what the log says. What is damaged or differs is listed, with exit code 2. Other processes may go on
     working meanwhile."""
     out = console()
-    with explained():
+    with explain_errors():
         project = load_project(folder)
         with open_runtime(project, "inprocess") as runtime:
             report = verify(runtime, progress_lines((lambda _: None) if as_json else out.print))
@@ -229,5 +229,5 @@ def demo(
 ) -> None:
     """Run TPC-H under Airflow on a local Spark, starting afresh (what `make run` does)."""
     options = DemoOptions(scale_factor, epochs, epoch_seconds, once, port, home, folder, dags)
-    with explained():
+    with explain_errors():
         sys.exit(run_demo(options))

@@ -10,7 +10,7 @@ from pathlib import Path
 import click
 from rich.progress import Progress
 
-from cumulus_ops.cli.options import explained
+from cumulus_ops.cli.options import explain_errors
 from cumulus_ops.cli.output import console, write_drawing
 from cumulus_ops.project.errors import SetupProblem
 
@@ -21,14 +21,14 @@ class _Experiments(click.Group):
     """The group's own commands, and one for each experiment. The simulator is a distribution of its own."""
 
     def list_commands(self, context: click.Context) -> list[str]:
-        with explained():
+        with explain_errors():
             _require_simulator()
         from cumulus_papers.experiments import EXPERIMENTS
 
         return [*super().list_commands(context), *EXPERIMENTS]
 
     def get_command(self, context: click.Context, name: str) -> click.Command | None:
-        with explained():
+        with explain_errors():
             _require_simulator()
         from cumulus_papers.experiments import EXPERIMENTS
 
@@ -70,7 +70,7 @@ def _experiment(name: str) -> click.Command:
     def run(out: Path, scale: float) -> None:
         from cumulus_papers.experiments import run_experiment
 
-        with explained():
+        with explain_errors():
             for file in run_experiment(
                 EXPERIMENTS[name], out, scale, lambda line: console().print(line, highlight=False)
             ):
@@ -103,7 +103,7 @@ def trace(
         raise click.BadParameter(f"known protocols: {', '.join(PROTOCOLS)}", param_hint="--protocol")
     if program not in PAPERS:
         raise click.BadParameter(f"known programs: {', '.join(PAPERS)}", param_hint="--program")
-    with explained():
+    with explain_errors():
         load = Load(paper(program), nodes, coordinators, events, rate=400.0, domain=2, epoch_s=0.05, seed=seed)
         traced = trace_event(PROTOCOLS[protocol], load, event)
         for line in described(traced):

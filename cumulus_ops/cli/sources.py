@@ -13,8 +13,8 @@ import click
 from rich.table import Table
 
 from cumulus_ops.append.seals import seal_by_hand
-from cumulus_ops.cli.options import JSON, PROJECT, opened
-from cumulus_ops.cli.output import age_text, console, print_json, shown, size_text
+from cumulus_ops.cli.options import JSON, PROJECT, open_project
+from cumulus_ops.cli.output import age_text, console, print_json, show_value, size_text
 from cumulus_ops.keys.building import build as build_index
 from cumulus_ops.keys.building import signature
 from cumulus_ops.project.errors import CumulusError, InputProblem
@@ -44,7 +44,7 @@ def keys(context: click.Context, folder: Path, as_json: bool) -> None:
     """Show what the keys of relations mean (`mode: trusted`, `strict` or `upsert`), and how large their indexes are."""
     if context.invoked_subcommand is not None:
         return
-    with opened(folder) as runtime:
+    with open_project(folder) as runtime:
         found = [_state(runtime, relation.name) for relation in runtime.project.relations]
     if as_json:
         print_json(found)
@@ -84,7 +84,7 @@ def _state(runtime: Runtime, relation: str) -> dict[str, object]:
 def build(relations: tuple[str, ...], folder: Path, as_json: bool) -> None:
     """Build the key index of RELATION, by default of all that are not trusted, from the event log, and report what is wrong there: keys that
     have several rows, or a row several times or less than not at all. It stays as it is. The next append would do the same."""
-    with opened(folder) as runtime:
+    with open_project(folder) as runtime:
         chosen = relations or tuple(runtime.project.keys)
         for name in chosen:
             if name not in runtime.project.keys:
@@ -126,7 +126,7 @@ def seals(context: click.Context, limit: int, folder: Path, as_json: bool) -> No
     """Show the seals of relations, how many of their values are closed, and the open ones, the oldest first: for whom they wait, and since when."""
     if context.invoked_subcommand is not None:
         return
-    with opened(folder) as runtime:
+    with open_project(folder) as runtime:
         late = too_late(runtime)
         counts, waiting = runtime.catalog.seals.seal_counts(), runtime.catalog.seals.open_values(limit=limit)
         project = runtime.project
@@ -171,7 +171,7 @@ def add(
     if not yes:
         click.confirm(f"Accept no more events of {', '.join(values)}?", abort=True, err=True)
     by = f"by hand: {getpass.getuser()}@{socket.gethostname()}"
-    with opened(folder) as runtime:
+    with open_project(folder) as runtime:
         who, count = seal_by_hand(runtime.project, runtime.catalog, relation, seal, values, coordinator, by[:200])
         still = runtime.catalog.seals.open_values(relation, seal, limit=1)
     if as_json:
@@ -190,13 +190,13 @@ def _print_values(project: Project, counts: Sequence[SealCounts], waiting: Seque
         for seal in of:
             found = known.get((relation, seal.name))
             numbers = (f"{found.open:,}", f"{found.closed:,}") if found else ("0", "0")
-            table.add_row(shown(relation), seal.name, ", ".join(seal.columns), CLOSED_BY[seal.producers], *numbers)
+            table.add_row(show_value(relation), seal.name, ", ".join(seal.columns), CLOSED_BY[seal.producers], *numbers)
     out.print(table)
     if not waiting:
         return
     table = _table("Open values, the oldest first", "relation", "seal", "value", "for", "wait for", right=("for",))
     for value in waiting:
-        table.add_row(shown(value.relation), value.seal, shown(value.shown), age_text(value.age_s), value.who)
+        table.add_row(show_value(value.relation), value.seal, show_value(value.shown), age_text(value.age_s), value.who)
     out.print(table)
     left = sum(c.open for c in counts) - len(waiting)
     if left > 0:
@@ -228,7 +228,7 @@ def source() -> None:
 def list_(epoch: int | None, folder: Path, as_json: bool) -> None:
     """List the sources beside the landing folder: how far they have been read, and, of PostgreSQL's, how much of its log the server
     keeps for them."""
-    with opened(folder) as runtime:
+    with open_project(folder) as runtime:
         project, catalog = runtime.project, runtime.catalog
         standing = {s.source: s.problem for s in standing_sources(project, catalog)}
         now = {s.name: catalog.deliveries.source_position(s.name) for s in project.sources}
@@ -265,9 +265,9 @@ def _print(found: list[dict[str, Any]]) -> None:
             one["source"],
             one["kind"],
             str(one["coordinator"]),
-            shown(one["position"] or "not begun"),
-            shown(kept),
-            shown(one["stands_still"] or ""),
+            show_value(one["position"] or "not begun"),
+            show_value(kept),
+            show_value(one["stands_still"] or ""),
         )
     console().print(table)
 
@@ -296,7 +296,7 @@ def _postgres(project: Project, name: str) -> PostgresSettings | None:
 def drop(name: str, yes: bool, folder: Path, as_json: bool) -> None:
     """Drop what a PostgreSQL server keeps for the source NAME, its replication slots, so that they do not fill its disk. A source that has begun
     cannot go on then: do it when the project, or the source, is not needed any more."""
-    with opened(folder) as runtime:
+    with open_project(folder) as runtime:
         project = runtime.project
         names = [s.name for s in project.sources if s.kind == "postgres"]
         settings = _postgres(project, name) if name in names else None

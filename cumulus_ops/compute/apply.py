@@ -244,15 +244,15 @@ def _negatives(plan: ProgramPlan, root: Path, runs: Sequence[Run], first: int, l
             path = paths[run.map, run.access_path]
             delta = open_run(root / run.path, run.offset, run.bytes).table(plan.key_names(run.map))
             within = pc.and_(pc.greater_equal(delta[VERSION], first), pc.less_equal(delta[VERSION], last))
-            negative = sum_deltas([_negated(delta.filter(within))])
+            negative = sum_deltas([_negate(delta.filter(within))])
             if len(negative):
                 yield build_run(negative, path)
 
 
-def _negated(delta: pa.Table) -> pa.Table:
+def _negate(delta: pa.Table) -> pa.Table:
     """The same keys and versions with the opposite values, of whatever size.
 
-    >>> _negated(pa.table({"k": [1], "_version": [7], "+m": [-(2**63)]}))["+m"].to_pylist()
+    >>> _negate(pa.table({"k": [1], "_version": [7], "+m": [-(2**63)]}))["+m"].to_pylist()
     [Decimal('9223372036854775808')]
     """
     for name in value_names(delta):

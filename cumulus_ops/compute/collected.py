@@ -127,7 +127,7 @@ def collect(given: Input, type_: Type, found: Slices, name: str, requests: int) 
         requests: how many there are.
     """
     kind = pa.float64() if given.kind == "percentile_cont" else physical_type(type_)
-    values = _ordered(given, type_, found, name) if len(found.request) else None
+    values = _order_values(given, type_, found, name) if len(found.request) else None
     if values is None or not len(values.request):
         return pa.nulls(requests, kind)
     results = _COLLECTED[given.kind](values, given.parameter)
@@ -136,7 +136,7 @@ def collect(given: Input, type_: Type, found: Slices, name: str, requests: int) 
     return results.take(pa.array(places, mask=places < 0))
 
 
-def _ordered(given: Input, type_: Type, found: Slices, name: str) -> _Values:
+def _order_values(given: Input, type_: Type, found: Slices, name: str) -> _Values:
     """Equal keys are one; those that are there no more are none."""
     *others, last = found.free
     known = np.flatnonzero(last.is_valid().to_numpy(zero_copy_only=False))
@@ -254,7 +254,7 @@ def window_rows(
     counts: list[int] = []
     names = [k.name for k in source.keys]
     for point, partition in _partitions(windowing, source, keys, entries).items():
-        for row, count in _windowed(windowing, names, partition).items():
+        for row, count in _number_rows(windowing, names, partition).items():
             points.append(point)
             rows.append(row[windowing.partition :])
             counts.append(count)
@@ -264,7 +264,7 @@ def window_rows(
     return np.array(points, dtype=np.int64), columns, np.array(counts, dtype=np.int64)
 
 
-def _windowed(windowing: Windowing, names: Sequence[str], partition: Partition) -> Partition:
+def _number_rows(windowing: Windowing, names: Sequence[str], partition: Partition) -> Partition:
     try:
         return windowed(windowing.functions, names, partition, flagged=windowing.flagged)
     except ValueProblem as problem:

@@ -30,7 +30,7 @@ __all__ = [
     "fit",
     "overflow",
     "rescale",
-    "rounded",
+    "round_half_up",
     "solve",
     "solve_conversion",
     "unfit",
@@ -171,7 +171,7 @@ def solve(node: Call, args: Sequence[pa.Array]) -> Solved | None:
     if found is None:
         return None
     units, scale, undefined = found
-    return _finished(rounded(units, scale - node.type.scale), node.type, null, undefined, node.op)
+    return _check_results(round_half_up(units, scale - node.type.scale), node.type, null, undefined, node.op)
 
 
 def values(solved: Solved) -> pa.Array:
@@ -187,7 +187,7 @@ def values(solved: Solved) -> pa.Array:
 
 def solve_conversion(x: pa.Array, source: Type, to: Type) -> Solved:
     """A number brought to another type of numbers, rounded half away from zero."""
-    return _finished(rounded(_integers(x), source.scale - to.scale), to, _nulls([x]), None, "a number")
+    return _check_results(round_half_up(_integers(x), source.scale - to.scale), to, _nulls([x]), None, "a number")
 
 
 def compare(op: str, args: Sequence[pa.Array], scales: Sequence[int]) -> pa.Array:
@@ -206,7 +206,7 @@ def unfit(units: np.ndarray, to: Type) -> np.ndarray:
     return (abs(units) >= 10**to.precision).astype(bool)
 
 
-def rounded(units: np.ndarray, drop: int) -> np.ndarray:
+def round_half_up(units: np.ndarray, drop: int) -> np.ndarray:
     """Python's integers without their last ``drop`` digits, rounded half away from zero; with more digits if it is negative."""
     if drop <= 0:
         return units * 10**-drop if drop else units
@@ -224,7 +224,9 @@ def _nulls(args: Sequence[pa.Array]) -> np.ndarray | None:
     return np.logical_or.reduce(given) if given else None
 
 
-def _finished(units: np.ndarray, to: Type, null: np.ndarray | None, undefined: np.ndarray | None, what: str) -> Solved:
+def _check_results(
+    units: np.ndarray, to: Type, null: np.ndarray | None, undefined: np.ndarray | None, what: str
+) -> Solved:
     """The column of some results, which are checked."""
     large = unfit(units, to)
     failed = large if undefined is None else large | undefined
@@ -250,7 +252,7 @@ def overflow(what: str, to: Type) -> InputProblem:
 # -- operations ----------------------------------------------------------------------------------------------------
 
 
-def _aligned(node: Call, args: list[np.ndarray]) -> tuple[list[np.ndarray], int]:
+def _align(node: Call, args: list[np.ndarray]) -> tuple[list[np.ndarray], int]:
     """The operands at their common scale."""
     scale = max(a.type.scale for a in node.args)
     return [x * 10 ** (scale - a.type.scale) for x, a in zip(args, node.args, strict=True)], scale
@@ -258,7 +260,7 @@ def _aligned(node: Call, args: list[np.ndarray]) -> tuple[list[np.ndarray], int]
 
 def _sum(function: Callable[[Any, Any], Any]) -> Step:
     def step(node: Call, args: list[np.ndarray]) -> tuple[np.ndarray, int, None]:
-        (a, b), scale = _aligned(node, args)
+        (a, b), scale = _align(node, args)
         return function(a, b), scale, None
 
     return step
@@ -290,20 +292,20 @@ def _divisor(args: list[np.ndarray]) -> tuple[np.ndarray, np.ndarray, np.ndarray
 
 
 def _whole_quotient(node: Call, args: list[np.ndarray]) -> tuple[np.ndarray, int, np.ndarray | None]:
-    a, b, zero = _divisor(_aligned(node, args)[0])
+    a, b, zero = _divisor(_align(node, args)[0])
     magnitude = abs(a) // abs(b)
     return np.where((a < 0) != (b < 0), -magnitude, magnitude), 0, zero
 
 
 def _remainder(node: Call, args: list[np.ndarray]) -> tuple[np.ndarray, int, np.ndarray | None]:
-    aligned, scale = _aligned(node, args)
+    aligned, scale = _align(node, args)
     a, b, zero = _divisor(aligned)
     return _signed_remainder(a, b), scale, zero
 
 
 def _positive_remainder(node: Call, args: list[np.ndarray]) -> tuple[np.ndarray, int, np.ndarray | None]:
     rest, scale, zero = _remainder(node, args)
-    divisor = _divisor(_aligned(node, args)[0])[1]
+    divisor = _divisor(_align(node, args)[0])[1]
     return np.where(rest < 0, _signed_remainder(rest + divisor, divisor), rest), scale, zero
 
 
@@ -335,7 +337,7 @@ def _without_digits(truncates: bool) -> Step:
         drop = node.args[0].type.scale - digits
         if drop <= 0:
             return args[0], node.args[0].type.scale, None
-        units = _cut(args[0], 10**drop) if truncates else rounded(args[0], drop)
+        units = _cut(args[0], 10**drop) if truncates else round_half_up(args[0], drop)
         return units * 10 ** max(0, -digits), max(0, digits), None
 
     return step
@@ -354,14 +356,16 @@ def _cast(node: Call, args: list[np.ndarray]) -> tuple[np.ndarray, int, None]:
 
 def _extreme(node: Call, args: Sequence[pa.Array]) -> Solved:
     """The greatest or least of those that are not NULL."""
-    aligned, scale = _aligned(node, [_integers(x) for x in args])
+    aligned, scale = _align(node, [_integers(x) for x in args])
     nulls = [x.is_null().to_numpy(zero_copy_only=False) for x in args]
     best, null = aligned[0], nulls[0]
     better = operator.gt if node.op == "greatest" else operator.lt
     for units, missing in zip(aligned[1:], nulls[1:], strict=True):
         chosen = ~missing & (null | better(units, best).astype(bool))
         best, null = np.where(chosen, units, best), null & missing
-    return _finished(rounded(best, scale - node.type.scale), node.type, null if null.any() else None, None, node.op)
+    return _check_results(
+        round_half_up(best, scale - node.type.scale), node.type, null if null.any() else None, None, node.op
+    )
 
 
 _STEPS: Mapping[str, Step] = {

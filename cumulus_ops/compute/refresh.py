@@ -102,7 +102,7 @@ def derive(plan: ProgramPlan, derived: DerivedPlan, states: States) -> list[pa.T
         derived: the derivation.
         states: the maps: as they were, what is new of base maps, and what this step has computed.
     """
-    groups = _changed(plan, derived, states)
+    groups = _find_changed(plan, derived, states)
     if groups is None:
         return []
     # A group's rows are computed anew at its start, and at each of its versions from there on, whether it is this step's or later.
@@ -121,8 +121,8 @@ def derive(plan: ProgramPlan, derived: DerivedPlan, states: States) -> list[pa.T
     chosen = pa.array(group)
     points = _Points(group, before, tuple(k.take(chosen) for k in groups.keys))
     rows = _derivation_rows if isinstance(derived.derived, Derivation) else _windowing_rows
-    wanted = _telescoped(plan, derived, points, rows(plan, derived, states, points))
-    return [*wanted, _stored(plan, derived, states, groups)]
+    wanted = _telescope(plan, derived, points, rows(plan, derived, states, points))
+    return [*wanted, _negate_stored(plan, derived, states, groups)]
 
 
 def _width(derived: DerivedPlan) -> int:
@@ -134,7 +134,7 @@ def _distinct(derived: DerivedPlan) -> list[GroupLookup]:
     return list({i.lookup.path: i.lookup for i in derived.inputs if not i.given.at}.values())
 
 
-def _changed(plan: ProgramPlan, derived: DerivedPlan, states: States) -> _Groups | None:
+def _find_changed(plan: ProgramPlan, derived: DerivedPlan, states: States) -> _Groups | None:
     names = [f"k{i}" for i in range(_width(derived))]
     paths = [lookup.path for lookup in _distinct(derived)]
     runs = [run for path in paths for run in states.new.get(path) + states.own.get(path)]
@@ -239,7 +239,7 @@ def _windowing_rows(plan: ProgramPlan, derived: DerivedPlan, states: States, poi
     return _Rows(*window_rows(windowing, source, points.keys, found))
 
 
-def _telescoped(plan: ProgramPlan, derived: DerivedPlan, points: _Points, rows: _Rows) -> list[pa.Table]:
+def _telescope(plan: ProgramPlan, derived: DerivedPlan, points: _Points, rows: _Rows) -> list[pa.Table]:
     """The rows of each point come at its version and go at the next one of its group; before the first they were there."""
     come = np.flatnonzero(~points.first[rows.point])
     go = np.flatnonzero(~points.last[rows.point])
@@ -252,7 +252,7 @@ def _telescoped(plan: ProgramPlan, derived: DerivedPlan, points: _Points, rows: 
     return parts
 
 
-def _stored(plan: ProgramPlan, derived: DerivedPlan, states: States, groups: _Groups) -> pa.Table:
+def _negate_stored(plan: ProgramPlan, derived: DerivedPlan, states: States, groups: _Groups) -> pa.Table:
     """What is stored of the groups' later versions, negated."""
     name, total = derived.derived.map, len(plan.program.map_by_name[derived.derived.map].keys)
     runs = states.old.get(derived.group.path, since=int(groups.since.min()))

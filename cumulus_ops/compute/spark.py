@@ -96,10 +96,10 @@ def launch_logged(conf: SparkConf) -> Any:
 
 def _read(stream: IO[str], last: deque[str]) -> None:
     with stream:
-        log_lines(_remembered(stream, last))
+        log_lines(_run_remembered(stream, last))
 
 
-def _remembered(lines: Iterable[str], last: deque[str]) -> Iterable[str]:
+def _run_remembered(lines: Iterable[str], last: deque[str]) -> Iterable[str]:
     for line in lines:
         last.append(line.rstrip())
         yield line

@@ -184,11 +184,11 @@ def run_step(task: Task) -> StepResult:
             loaded = apply_events(task.apply, own)
             reach("refresh.before-files")
             refresh_maps(task.refresh, own, loaded)
-            corrected = _refreshed(task.refresh, own)
+            corrected = _count_refreshed(task.refresh, own)
         case RefreshTask():
             reach("refresh.before-files")
             refresh_maps(task, own)
-            corrected = _refreshed(task, own)
+            corrected = _count_refreshed(task, own)
         case CorrectTask():
             reach("correct.before-files")
             correct_history(task, own)
@@ -196,7 +196,7 @@ def run_step(task: Task) -> StepResult:
     return StepResult(own.finish(), corrected, isinstance(task, MinibatchTask))
 
 
-def _refreshed(task: RefreshTask, own: OwnDeltas) -> dict[int, int]:
+def _count_refreshed(task: RefreshTask, own: OwnDeltas) -> dict[int, int]:
     """epoch -> deltas of refreshed maps that make up for something computed before."""
     found = {name: v for name, v in own.versions().items() if name not in task.plan.base}
     return count_by_epoch({name: v[is_correction(task, v)] for name, v in found.items()})

@@ -162,7 +162,9 @@ def _compare(op: str, args: list[pa.Array], types: list[Type]) -> pa.Array:
     if all(t.is_numeric for t in types):
         scale = max(t.scale for t in types)
         try:
-            args = [x if t.scale == scale else _raised(x, scale - t.scale) for x, t in zip(args, types, strict=True)]
+            args = [
+                x if t.scale == scale else _raise_for_rows(x, scale - t.scale) for x, t in zip(args, types, strict=True)
+            ]
         except pa.ArrowInvalid:
             return numbers.compare(op, args, [t.scale for t in types])
         return _FUNCTIONS[op](*alike(args))
@@ -180,7 +182,7 @@ def _compare_doubles(op: str, a: pa.Array, b: pa.Array) -> pa.Array:
     return pc.if_else(either, _FUNCTIONS[op](nan_a.cast(pa.int8()), nan_b.cast(pa.int8())), found)
 
 
-def _raised(x: pa.Array, digits: int) -> pa.Array:
+def _raise_for_rows(x: pa.Array, digits: int) -> pa.Array:
     if is_wide(x.type):
         raise pa.ArrowInvalid("overflow")
     return rescale(x, 0, digits)
@@ -311,18 +313,18 @@ def _compute(scalar: Scalar, frame: Frame) -> pa.Array:
         case Var():
             return convert(frame.columns[scalar.name], scalar.type, scalar.type)  # a total, which may not fit
         case Call(op="attempt"):
-            return _attempted(scalar, frame)
+            return _attempt(scalar, frame)
         case Call(op="fails"):
-            _, failed = _tried(scalar.args[0], frame)
+            _, failed = _try_scalar(scalar.args[0], frame)
             return pa.array(np.zeros(frame.rows, np.int64) if failed is None else failed.astype(np.int64))
         case Call(op="case"):
-            return _case(scalar, frame, _evaluated)[0]
+            return _case(scalar, frame, _evaluate_call)[0]
         case Call(op="and" | "or" | "coalesce"):
             # AND, OR and COALESCE: of all operands at once, unless one fails.
             try:
                 operands = [evaluate(_as(a, scalar.type), frame) for a in scalar.args]
             except InputProblem:
-                return _in_order(scalar, frame, _evaluated)[0]
+                return _in_order(scalar, frame, _evaluate_call)[0]
             return reduce(_COMBINE[scalar.op], alike(operands))
     return operate(scalar, [evaluate(a, frame) for a in scalar.args])
 
@@ -333,7 +335,7 @@ def _compute(scalar: Scalar, frame: Frame) -> pa.Array:
 Solve = Callable[[Scalar, Frame], Tried]
 
 
-def _evaluated(scalar: Scalar, frame: Frame) -> Tried:
+def _evaluate_call(scalar: Scalar, frame: Frame) -> Tried:
     return evaluate(scalar, frame), None
 
 
@@ -384,10 +386,10 @@ class _Parts:
         if len(self._arrays) == 1 and len(self._rows[0]) == self._count:
             return self._arrays[0], self._failed
         arrays = alike(self._arrays) or [pa.nulls(0, physical_type(self._type))]
-        return _scattered(pa.concat_arrays(arrays), np.concatenate([*self._rows, []]), self._count), self._failed
+        return _scatter(pa.concat_arrays(arrays), np.concatenate([*self._rows, []]), self._count), self._failed
 
 
-def _scattered(values: pa.Array, rows: np.ndarray, count: int) -> pa.Array:
+def _scatter(values: pa.Array, rows: np.ndarray, count: int) -> pa.Array:
     """Values at the rows that they belong to, NULL elsewhere."""
     place = np.full(count, -1)
     place[rows.astype(np.int64)] = np.arange(len(rows))
@@ -438,16 +440,16 @@ _COMBINE: Mapping[str, Callable[[pa.Array, pa.Array], pa.Array]] = {
 # -- expressions that may fail -------------------------------------------------------------------------------------
 
 
-def _attempted(scalar: Call, frame: Frame) -> pa.Array:
+def _attempt(scalar: Call, frame: Frame) -> pa.Array:
     """The values of an expression; NULL where it fails, or a default where NULL cannot be."""
-    values, failed = _tried(scalar.args[0], frame)
+    values, failed = _try_scalar(scalar.args[0], frame)
     if failed is None or scalar.type.nullable:
         return values
     default = physical_scalar(Const(DEFAULTS[scalar.type.kind], scalar.type))
     return pc.fill_null(values, default.cast(values.type))
 
 
-def _tried(scalar: Scalar, frame: Frame) -> Tried:
+def _try_scalar(scalar: Scalar, frame: Frame) -> Tried:
     """An expression, and the rows for which it fails."""
     found = frame.tried.get(scalar)
     if found is None:
@@ -465,12 +467,12 @@ def _try_again(scalar: Scalar, frame: Frame) -> Tried:
             solved = solve_conversion(frame.columns[scalar.name], scalar.type, scalar.type)
             return solved.values, solved.failed
         case Call(op="case"):
-            return _case(scalar, frame, _tried)
+            return _case(scalar, frame, _try_scalar)
         case Call(op="and" | "or" | "coalesce"):
-            return _in_order(scalar, frame, _tried)
+            return _in_order(scalar, frame, _try_scalar)
         case Call():
             # An operation for the rows in which none of its arguments fails, and it does not either.
-            args = [_tried(a, frame) for a in scalar.args]
+            args = [_try_scalar(a, frame) for a in scalar.args]
             if all(failed is None for _, failed in args):
                 return tried(scalar, [values for values, _ in args])
             failed = np.logical_or.reduce([f for _, f in args if f is not None])
@@ -478,5 +480,5 @@ def _try_again(scalar: Scalar, frame: Frame) -> Tried:
             values, wrong = tried(scalar, [values.take(pa.array(rows)) for values, _ in args])
             if wrong is not None:
                 failed[rows[wrong]] = True
-            return _scattered(values, rows, frame.rows), failed
+            return _scatter(values, rows, frame.rows), failed
     raise AssertionError(scalar)  # literals have a value

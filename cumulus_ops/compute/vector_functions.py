@@ -105,7 +105,7 @@ def _left(node: Call, args: list[pa.Array]) -> pa.Array | None:
     return pc.utf8_slice_codeunits(args[0], 0, min(count, sys.maxsize // 4))
 
 
-def _signed(from_end: bool) -> Quick:
+def _cut_signed(from_end: bool) -> Quick:
     """LEFT and RIGHT, in which a length below 0 leaves so many characters out."""
 
     def compute(node: Call, args: list[pa.Array]) -> pa.Array | None:
@@ -169,7 +169,7 @@ def _substring_from_end(text: pa.Array, first: int, count: int) -> pa.Array:
 # -- numbers -------------------------------------------------------------------------------------------------------
 
 
-def _divided(function: Callable[[np.ndarray, np.ndarray], np.ndarray]) -> Quick:
+def _divide(function: Callable[[np.ndarray, np.ndarray], np.ndarray]) -> Quick:
     """MOD and DIV of exact numbers, at their common scale."""
 
     def compute(node: Call, args: list[pa.Array]) -> pa.Array | None:
@@ -200,7 +200,7 @@ def _sign(node: Call, args: list[pa.Array]) -> pa.Array | None:
     return pc.sign(args[0]).cast(physical_type(node.type))
 
 
-def _floored(upwards: bool) -> Quick:
+def _floor(upwards: bool) -> Quick:
     def compute(node: Call, args: list[pa.Array]) -> pa.Array | None:
         source = node.args[0].type
         if not source.is_numeric or source.scale > 18:
@@ -212,7 +212,7 @@ def _floored(upwards: bool) -> Quick:
     return compute
 
 
-def _rounded(truncates: bool) -> Quick:
+def _round(truncates: bool) -> Quick:
     def compute(node: Call, args: list[pa.Array]) -> pa.Array | None:
         source, digits = node.args[0].type, _constant(node, 1) if len(args) > 1 else 0
         if not source.is_numeric or not isinstance(digits, int) or digits < 0 or source.scale > 18:
@@ -297,7 +297,7 @@ def _days_between(node: Call, args: list[pa.Array]) -> pa.Array:
     return pc.subtract(later, earlier)
 
 
-def _truncated(node: Call, args: list[pa.Array]) -> pa.Array | None:
+def _truncate(node: Call, args: list[pa.Array]) -> pa.Array | None:
     unit = _constant(node, 0)
     if unit not in ("year", "quarter", "month", "week", "day", "hour", "minute", "second"):
         return None
@@ -404,7 +404,7 @@ _QUICK: Mapping[str, Quick] = {
     "bits_xor": lambda node, args: pc.bit_wise_xor(*args),
     "bits_not": lambda node, args: pc.bit_wise_not(*args),
     "octet_length": _part(pc.binary_length),
-    "pmod": _divided(_positive_remainder),
+    "pmod": _divide(_positive_remainder),
     "epoch_us": _epoch_us,
     "seconds_between": _seconds_between,
     "time_bucket": _bucket,
@@ -422,20 +422,20 @@ _QUICK: Mapping[str, Quick] = {
     "rtrim": _trim(pc.utf8_rtrim),
     "replace": _replace,
     "left": _left,
-    "left_signed": _signed(from_end=False),
-    "right_signed": _signed(from_end=True),
+    "left_signed": _cut_signed(from_end=False),
+    "right_signed": _cut_signed(from_end=True),
     "reverse": lambda node, args: pc.utf8_reverse(args[0]),
     "starts_with": _with_part(pc.starts_with),
     "ends_with": _with_part(pc.ends_with),
     "contains": _with_part(pc.match_substring),
-    "mod": _divided(_remainder),
-    "idiv": _divided(_quotient),
+    "mod": _divide(_remainder),
+    "idiv": _divide(_quotient),
     "abs": lambda node, args: pc.abs_checked(args[0]),
     "sign": _sign,
-    "floor": _floored(upwards=False),
-    "ceil": _floored(upwards=True),
-    "round": _rounded(truncates=False),
-    "trunc": _rounded(truncates=True),
+    "floor": _floor(upwards=False),
+    "ceil": _floor(upwards=True),
+    "round": _round(truncates=False),
+    "trunc": _round(truncates=True),
     "greatest": _extreme(pc.max_element_wise),
     "least": _extreme(pc.min_element_wise),
     "year": _part(pc.year),
@@ -453,5 +453,5 @@ _QUICK: Mapping[str, Quick] = {
     "add_days": _add(DAY_US),
     "add_seconds": _add(SECOND_US),
     "days_between": _days_between,
-    "date_trunc": _truncated,
+    "date_trunc": _truncate,
 }

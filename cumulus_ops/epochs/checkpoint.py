@@ -254,10 +254,10 @@ def group_by_clock(rt: Runtime, entries: Sequence[HistoryEntry], at: int) -> tup
     groups: dict[Clock, list[BatchRef]] = {}
     for entry, reference in zip(entries, rt.references([e.batch for e in entries]), strict=True):
         groups.setdefault(entry.clock, []).append(reference)
-    return tuple(History(_spared(clock, retractions), tuple(group)) for clock, group in groups.items())
+    return tuple(History(_spare(clock, retractions), tuple(group)) for clock, group in groups.items())
 
 
-def _spared(clock: Clock, retractions: Sequence[tuple[int, int]]) -> Clock:
+def _spare(clock: Clock, retractions: Sequence[tuple[int, int]]) -> Clock:
     """The clock, as if it had incorporated those batches, and their retractions, of which it has incorporated neither: they add
     up to nothing, and what fails with the one would fail with the other."""
     neither = {c for pair in retractions if not any(map(clock.covers, pair)) for c in pair}

@@ -232,9 +232,7 @@ def _complete(rt: Runtime, on_progress: Callable[[str], None], validating: bool)
     names = [view.name for view in rt.program.views]
     for epoch in list_to_validate(rt) if validating else ():
         outcome = validate(rt, epoch, rt.project.validation.chosen(names, len(rt.catalog.results.validations())))
-        on_progress(
-            f"epoch {epoch}: validation {_shouted(outcome.outcome)}, {outcome.summary}, see {outcome.docs_index}"
-        )
+        on_progress(f"epoch {epoch}: validation {_shout(outcome.outcome)}, {outcome.summary}, see {outcome.docs_index}")
         for line in (*outcome.failures, *outcome.unproved, *outcome.remarks):
             on_progress(f"  {line}")
 
@@ -275,7 +273,7 @@ def _validate_finals(rt: Runtime, on_progress: Callable[[str], None]) -> None:
     found = validate_finals(rt)
     left = [verdict for verdict in found if verdict.outcome != EQUAL]
     if found:
-        kinds = Counter(_shouted(outcome_of([verdict.outcome])) for verdict in left)
+        kinds = Counter(_shout(outcome_of([verdict.outcome])) for verdict in left)
         said = ", ".join(f"{kind} for {count}" for kind, count in kinds.items()) or PASSED
         partitions = "1 final partition" if len(found) == 1 else f"{len(found):,} final partitions"
         on_progress(f"{partitions}: validation {said}, see {found[0].report}")
@@ -283,5 +281,5 @@ def _validate_finals(rt: Runtime, on_progress: Callable[[str], None]) -> None:
         on_progress(f"  {verdict}")
 
 
-def _shouted(outcome: str) -> str:
+def _shout(outcome: str) -> str:
     return outcome if outcome == PASSED else outcome.upper()

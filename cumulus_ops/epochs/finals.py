@@ -145,11 +145,11 @@ def _ready(rt: Runtime, views: Sequence[SealedView], values: Sequence[ClosedValu
             concerned = _having(rt, batch.batch, concerned)
         waiting.update(v.id for v in concerned)
     ready = [v for v in values if v.id not in waiting]
-    known = rt.catalog.finals.final_of({v.partition(s, c.value) for v, s, c in _concerned(views, values)})
+    known = rt.catalog.finals.final_of({v.partition(s, c.value) for v, s, c in _find_concerned(views, values)})
     return _Ready(known, {v.view.name: _partitions(v, ready, known) for v in views}, since, upto)
 
 
-def _concerned(
+def _find_concerned(
     views: Sequence[SealedView], values: Sequence[ClosedValue]
 ) -> Iterator[tuple[SealedView, SealOf, ClosedValue]]:
     """The views, and of these the seals, that values are about."""
@@ -164,7 +164,7 @@ def _concerned(
 def _partitions(view: SealedView, values: Sequence[ClosedValue], known: set[tuple[str, str]]) -> dict[str, int]:
     """partition -> the number of its value, of those that are closed for each of the view's seals, and not final yet."""
     closed: dict[tuple[str, str], dict[str, int]] = {(s.relation, s.seal): {} for s in view.seals}
-    for _, seal, value in _concerned([view], values):
+    for _, seal, value in _find_concerned([view], values):
         closed[seal.relation, seal.seal][view.partition(seal, value.value)] = value.id
     first, *others = closed.values()
     everywhere = set(first).intersection(*others)
@@ -226,7 +226,7 @@ def _done(
 ) -> list[int]:
     """The values that no view waits for any more: those that they concern have all said that they are final, or did before."""
     waiting = set()
-    for view, seal, value in _concerned(views, values):
+    for view, seal, value in _find_concerned(views, values):
         name, partition = view.view.name, view.partition(seal, value.value)
         number = ready.partitions[name].get(partition)
         if (name, partition) not in ready.known and (number is None or number not in rows.get(name, ())):

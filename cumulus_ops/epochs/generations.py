@@ -91,7 +91,7 @@ def begin_anew(project: Project, *, from_sources: bool = False) -> Anew:
 
 
 def _read_log_again(project: Project, catalog: Catalog, found: Identity | None) -> None:
-    identity = _known(project, catalog, found)
+    identity = _read_identity(project, catalog, found)
     made = compile_project(project)
     _check_log(project, catalog, made.program)
     new = Identity(identity.installation, _next_generation(project, identity, found))
@@ -112,7 +112,7 @@ def _read_log_again(project: Project, catalog: Catalog, found: Identity | None) 
     catalog.installation.record_home(home_of(project.state, project.catalog_url))
 
 
-def _known(project: Project, catalog: Catalog, found: Identity | None) -> Identity:
+def _read_identity(project: Project, catalog: Catalog, found: Identity | None) -> Identity:
     """Whose the log is.
 
     Raises:
@@ -206,7 +206,7 @@ def _put_aside(project: Project, catalog: Catalog, found: Identity | None) -> Pa
     identity = before
     if found is not None and found.installation != identity.installation:
         if catalog.program.is_registered():
-            _known(
+            _read_identity(
                 project, catalog, found
             )  # it is no other's if it was to become this catalog's, and somebody was killed
         else:

@@ -95,14 +95,14 @@ def run_minibatch(
     if drops is not None:  # a drop, and a delivery of a source, may have the same name
         wanted = {d if isinstance(d, str) else (d.source, d.name) for d in drops}
         waiting = [d for d in landed if d.name in wanted or (d.source, d.name) in wanted]
-    begun = _begun(rt, coordinator)
+    begun = _find_begun(rt, coordinator)
     if begun or waiting:
         rt.executor.prepare(rt.plan)
     batches = begun or _append_first(rt, coordinator, waiting)
     if not batches:
         return None
     applied = 0
-    with _appending(rt, coordinator, waiting[:1] if drops else []):
+    with _append_meanwhile(rt, coordinator, waiting[:1] if drops else []):
         for batch in batches:
             apply_or_set_aside(rt, batch)
             settle_if_due(rt)
@@ -120,7 +120,7 @@ def run_minibatch(
     return _report([*map(rt.catalog.log.batch, batches[:-1]), done], time.monotonic() - started, files)
 
 
-def _begun(rt: Runtime, coordinator: int) -> tuple[int, ...]:
+def _find_begun(rt: Runtime, coordinator: int) -> tuple[int, ...]:
     """The batches of the first delivery that is appended and not applied yet; or else one that is due to be tried again."""
     waiting = rt.catalog.log.waiting_batches(coordinator)
     left = [b for b in waiting if b.state == "appended"]
@@ -141,7 +141,7 @@ def _append_first(rt: Runtime, coordinator: int, waiting: list[Delivery]) -> tup
         except Conflict:
             if not _is_taken(rt, coordinator, delivery):
                 raise
-            if begun := _begun(rt, coordinator):
+            if begun := _find_begun(rt, coordinator):
                 return begun
         except CumulusError as problem:
             if delivery.position is not None:
@@ -173,7 +173,7 @@ def _is_taken(rt: Runtime, coordinator: int, delivery: Delivery) -> bool:
 
 
 @contextmanager
-def _appending(rt: Runtime, coordinator: int, drops: Sequence[Delivery]) -> Iterator[None]:
+def _append_meanwhile(rt: Runtime, coordinator: int, drops: Sequence[Delivery]) -> Iterator[None]:
     """Append drops in a thread of its own. What is wrong with one is reported when its turn comes and it is read again."""
     with ThreadPoolExecutor(1, "append") as pool:
         appends = [pool.submit(append_delivery, rt.project, rt.catalog, coordinator, drop) for drop in drops]

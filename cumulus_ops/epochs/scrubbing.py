@@ -12,7 +12,7 @@ from cumulus_ops.catalog.records import KeyRun, LogFile, QuarantinedRows, Run
 from cumulus_ops.files.log_files import check_file
 from cumulus_ops.keys.building import Proof, prove_index, signature
 from cumulus_ops.keys.runs import hint_for
-from cumulus_ops.maps.encodings import Place, damaged
+from cumulus_ops.maps.encodings import Place, say_damaged
 from cumulus_ops.maps.packs import scrub_run
 from cumulus_ops.opening.runtime import Runtime
 from cumulus_ops.project.errors import Conflict, IntegrityProblem
@@ -220,7 +220,7 @@ def _verify(file: Path, run: Run | KeyRun) -> None:
         scrub_run(file, run.offset, run.bytes)
     except OSError as error:
         what = "its file is missing" if isinstance(error, FileNotFoundError) else f"it cannot be read: {error.strerror}"
-        raise damaged(Place(str(file)), what) from error
+        raise say_damaged(Place(str(file)), what) from error
 
 
 def _read(file: Path, run: Run | KeyRun) -> None:
@@ -232,7 +232,7 @@ def _read(file: Path, run: Run | KeyRun) -> None:
         while left:
             part = source.read(min(left, READ_BYTES))
             if not part:
-                raise damaged(Place(str(file)), "the file is too short")
+                raise say_damaged(Place(str(file)), "the file is too short")
             left -= len(part)
 
 

@@ -87,7 +87,7 @@ def _ahead(applied: Sequence[AppliedBatch], first: int) -> int:
     is later than that would be late in aligned epochs, too."""
     newest = -1  # commit of earlier epochs
     found = 0
-    for epoch, group in _grouped(applied):
+    for epoch, group in _group_by_epoch(applied):
         batches = list(group)
         found += sum(b.read_at < newest for b in batches if epoch >= first)
         newest = max([newest, *(b.commit for b in batches if b.in_time)])
@@ -97,14 +97,14 @@ def _ahead(applied: Sequence[AppliedBatch], first: int) -> int:
 def _beside(batches: Sequence[AppliedBatch]) -> int:
     """How many have not read one of their own epoch that counts before them."""
     found = 0
-    for _, group in _grouped(batches):
+    for _, group in _group_by_epoch(batches):
         by_ticket = sorted(group, key=lambda b: b.ticket)
         before = accumulate((b.commit for b in by_ticket), max, initial=-1)
         found += sum(b.read_at < newest for b, newest in zip(by_ticket, before, strict=False))
     return found
 
 
-def _grouped(batches: Sequence[AppliedBatch]) -> Iterable[tuple[int, Iterable[AppliedBatch]]]:
+def _group_by_epoch(batches: Sequence[AppliedBatch]) -> Iterable[tuple[int, Iterable[AppliedBatch]]]:
     return groupby(sorted(batches, key=lambda b: b.epoch), key=lambda b: b.epoch)
 
 

@@ -98,7 +98,7 @@ class _Blocks(io.RawIOBase):
         self._sums = np.frombuffer(bytes.fromhex(file.checksums or ""), ">u4")
         self.size, self._at = os.fstat(source.fileno()).st_size, 0
         if len(self._sums) != -(-self.size // BLOCK_BYTES):
-            raise _damaged(place, file, f"it has {self.size:,} bytes, which are fewer or more than were written")
+            raise _say_damaged(place, file, f"it has {self.size:,} bytes, which are fewer or more than were written")
 
     def readable(self) -> bool:
         return True
@@ -133,7 +133,7 @@ class _Blocks(io.RawIOBase):
             data += more  # a system call may return less than all
         wrong = np.flatnonzero(checksums(memoryview(data)) != self._sums[first:end]) if len(data) == size else [0]
         if len(wrong):
-            raise _damaged(self._place, self._file, f"block {first + int(wrong[0])} does not have its checksum")
+            raise _say_damaged(self._place, self._file, f"block {first + int(wrong[0])} does not have its checksum")
         return data
 
 
@@ -161,7 +161,7 @@ class OpenLog:
                 self._parquet = pq.ParquetFile(source, pre_buffer=False)
                 rows = self._parquet.metadata.num_rows
             if rows != file.rows:
-                raise _damaged(self._place, file, f"it has {rows:,} rows")
+                raise _say_damaged(self._place, file, f"it has {rows:,} rows")
         except BaseException:
             self._source.close()
             raise
@@ -244,14 +244,14 @@ def _naming(place: Path, file: StoredFile) -> Iterator[None]:
     except (pa.ArrowMemoryError, pa.ArrowCancelled):
         raise
     except FileNotFoundError as error:
-        raise _damaged(place, file, "it is missing") from error
+        raise _say_damaged(place, file, "it is missing") from error
     except (pa.ArrowException, OSError, KeyError) as error:
         if isinstance(error, OSError) and error.errno is not None:  # of the system; Parquet's own have no number
             raise _problem(place, file, f"cannot be read: {error.strerror}", "unreadable") from error
-        raise _damaged(place, file, str(error)) from error
+        raise _say_damaged(place, file, str(error)) from error
 
 
-def _damaged(place: Path, file: StoredFile, what: str) -> IntegrityProblem:
+def _say_damaged(place: Path, file: StoredFile, what: str) -> IntegrityProblem:
     """The error for a file that is not what was written."""
     return _problem(place, file, f"is damaged: {what}", "damaged")
 

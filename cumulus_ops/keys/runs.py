@@ -37,11 +37,11 @@ from cumulus_ops.maps.encodings import (
     Frame,
     Packed,
     Place,
-    damaged,
     encode_numbers,
     encode_plainly,
     extremes,
     narrow,
+    say_damaged,
 )
 from cumulus_ops.maps.lookup import search_codes
 from cumulus_ops.maps.packs import Pack
@@ -345,7 +345,7 @@ def open_run(root: Path, relation: Relation, run: NewKeyRun | KeyRun) -> Run:
     except FileNotFoundError as error:
         raise Conflict("the key index moved on", kind="keys-moved", place=run.relation, hint="run it again") from error
     if (data.path.map, data.rows) != (relation.name, run.rows):
-        raise damaged(Place(f"{file}, byte {run.offset}", hint_for(relation.name)), "it is another one")
+        raise say_damaged(Place(f"{file}, byte {run.offset}", hint_for(relation.name)), "it is another one")
     return _Stored(relation, data, run.lowest, run.highest)
 
 

@@ -33,7 +33,7 @@ from cumulus_ops.keys.building import (
 from cumulus_ops.keys.columns import KeyCodes, equal_rows
 from cumulus_ops.keys.judging import PART, Judge, Judged, Reason, Rejections, reject, show
 from cumulus_ops.keys.runs import Entries, KeyFile, Run, hint_for, open_run, stamp_of, stamped_epoch
-from cumulus_ops.maps.encodings import Place, damaged
+from cumulus_ops.maps.encodings import Place, say_damaged
 from cumulus_ops.project.errors import Conflict
 from cumulus_ops.project.processes import reach
 from cumulus_ops.project.settings import Project
@@ -199,7 +199,7 @@ class KeyStage:
             if now is None or run.id not in {other.id for other in now.runs}:
                 raise
             place = Place(str(self._project.state / run.path), hint_for(relation.name))
-            raise damaged(place, "its file is missing") from None
+            raise say_damaged(place, "its file is missing") from None
 
     def _write(self, index: _Index) -> None:
         parts = merge_runs(index.judge.key, index.held[::-1], index.judge.names)

@@ -162,11 +162,11 @@ def events_per(plan: ProgramPlan, events: int, relations: Iterable[str], rows: M
         relations: which relations they are of.
         rows: rows by relation, where they are known better than the program knows them.
     """
-    known = {name: float(rows.get(name) or _declared(plan, name) or DEFAULT_ROWS) for name in relations}
+    known = {name: float(rows.get(name) or _declared_rows(plan, name) or DEFAULT_ROWS) for name in relations}
     return {name: events * size / sum(known.values()) for name, size in known.items()}
 
 
-def _declared(plan: ProgramPlan, relation: str) -> float | None:
+def _declared_rows(plan: ProgramPlan, relation: str) -> float | None:
     return getattr(plan.program.relation_by_name[relation], "rows", None)
 
 
@@ -179,7 +179,7 @@ class Estimates:
     rows: Mapping[str, float] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        known = {r.name: float(n) for r in self.plan.program.relations if (n := _declared(self.plan, r.name))}
+        known = {r.name: float(n) for r in self.plan.program.relations if (n := _declared_rows(self.plan, r.name))}
         object.__setattr__(self, "_sizes", Sizes(self.plan.program, known | dict(self.rows)))
 
     def event_bytes(self, relation: str, columns: Iterable[str]) -> float:

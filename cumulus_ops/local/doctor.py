@@ -117,7 +117,7 @@ def _packages() -> Iterator[Finding]:
     if _version("pyspark-client"):
         hint = "pip uninstall pyspark-client, then pip install --force-reinstall --no-deps pyspark"
         yield Finding("packages", FIX, "pyspark-client is installed: its files overwrite those of pyspark", hint)
-    tested = _tested()
+    tested = _read_constraints()
     other = [f"{name} {v} (tested: {tested[name]})" for name, v in installed.items() if v and tested.get(name, v) != v]
     if other:
         yield Finding("packages", WARN, "other versions than tested: " + ", ".join(other), reinstall)
@@ -135,7 +135,7 @@ def _version(name: str) -> str | None:
         return None
 
 
-def _tested() -> dict[str, str]:
+def _read_constraints() -> dict[str, str]:
     """The versions of a checkout's constraints; none where Cumulus was installed as a package."""
     file = Path(__file__).resolve().parents[2] / "constraints.txt"
     if not file.is_file():

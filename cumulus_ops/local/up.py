@@ -214,7 +214,7 @@ def run_up(options: UpOptions, display: Display | None = None) -> None:
         SetupProblem: the machine is not able to, the project is up already, or a server has died.
     """
     display = display or Display()
-    project, home = _prepared(options)
+    project, home = _prepare(options)
     with _only_up(project, home), interruptible() as stopping:
         supervisor = _Supervisor(project, home, options, display)
         try:
@@ -238,7 +238,7 @@ def start_detached(options: UpOptions, display: Display | None = None) -> None:
         SetupProblem: it has ended before that.
     """
     display = display or Display()
-    project, home = _prepared(options)
+    project, home = _prepare(options)
     with _only_up(project, home):
         _end_leftovers(home, display)
         processes.check_port(options.port, "the Airflow UI", f"--port {options.port + 1}")
@@ -335,7 +335,7 @@ class _Supervisor:
             remove_record(self.home)
 
 
-def _prepared(options: UpOptions) -> tuple[Project, Path]:
+def _prepare(options: UpOptions) -> tuple[Project, Path]:
     """The project, and the servers' folder; what the machine lacks is said."""
     project = load_project(options.folder)
     if _spark_master(project):

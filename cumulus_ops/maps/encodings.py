@@ -46,7 +46,6 @@ __all__ = [
     "Texts",
     "Wide",
     "checksums",
-    "damaged",
     "encode",
     "encode_numbers",
     "encode_plainly",
@@ -55,6 +54,7 @@ __all__ = [
     "frame_of",
     "is_number",
     "narrow",
+    "say_damaged",
     "values_of",
 ]
 
@@ -129,12 +129,12 @@ class Blocks:
     def _verify(self, block: int) -> None:
         part = self._data[block << BLOCK_SHIFT : (block + 1) << BLOCK_SHIFT]
         if zlib.crc32(part) != self._expected[block]:
-            raise damaged(self.place, f"block {block} does not have its checksum")
+            raise say_damaged(self.place, f"block {block} does not have its checksum")
         self._known[block] = True
         self.unchecked -= 1
 
 
-def damaged(place: Place, what: str) -> IntegrityProblem:
+def say_damaged(place: Place, what: str) -> IntegrityProblem:
     """The error for a run that is not what was written."""
     return IntegrityProblem(f"a stored run is damaged: {what}", kind="damaged-run", place=place.name, hint=place.hint)
 

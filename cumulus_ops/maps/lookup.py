@@ -27,7 +27,7 @@ from cumulus_ops.maps.columns import (
     words,
 )
 from cumulus_ops.maps.deltas import SAFE
-from cumulus_ops.maps.encodings import Array, damaged, frame_of, is_number, narrow
+from cumulus_ops.maps.encodings import Array, frame_of, is_number, narrow, say_damaged
 from cumulus_ops.maps.runs import CODE_BITS, FENCE_ROWS, RunData
 
 __all__ = [
@@ -231,7 +231,7 @@ def search_codes(run: RunData, codes: Array, wanted: np.ndarray, side: Literal["
     codes.at(last)
     right = np.where(inside, (found > part * FENCE_ROWS) & (found <= (part + 1) * FENCE_ROWS), found == 0)
     if not right.all() or not (codes.data[first] == run.fences[first // FENCE_ROWS]).all():
-        raise damaged(codes.blocks.place, "its search codes are not in order")
+        raise say_damaged(codes.blocks.place, "its search codes are not in order")
     return found
 
 

@@ -35,7 +35,7 @@ from cumulus_ops.maps.encodings import (
     Texts,
     Wide,
     checksums,
-    damaged,
+    say_damaged,
 )
 from cumulus_ops.maps.runs import AccessPath, Part, RunData, Search
 from cumulus_ops.project.small_files import sync_folder
@@ -204,7 +204,7 @@ def _parse(data: pa.Buffer, place: Place) -> RunData:
     source = pa.ipc.open_file(pa.BufferReader(data.slice(0, body)))
     header = json.loads(source.schema.metadata[HEADER])
     if header["format"] != FORMAT:
-        raise damaged(place, f"it has format {header['format']}, this program reads {FORMAT}")
+        raise say_damaged(place, f"it has format {header['format']}, this program reads {FORMAT}")
     reader = _Reader(source.get_batch(0) if source.num_record_batches else None, data.address, blocks)
     rows, codes = header["rows"], reader.codes(header["code"])
     oldest, newest = header["span"]
@@ -233,12 +233,12 @@ def _read_checksums(view: memoryview, place: Place) -> tuple[Blocks, int, np.nda
     """The checksums at a run's end, the length of what they are about, and the blocks with more than rows in them."""
     size = len(view)
     if size < 20 or bytes(view[size - 8 :]) != MAGIC:
-        raise damaged(place, "it does not end as a run does")
+        raise say_damaged(place, "it does not end as a run does")
     body = int.from_bytes(view[size - 20 : size - 12], "little")
     count = -(-body // BLOCK_BYTES)
     sums = bytes(view[body : size - 20]) if body < size else b""
     if len(sums) != 5 * count or zlib.crc32(sums) != int.from_bytes(view[size - 12 : size - 8], "little"):
-        raise damaged(place, "its checksums do not have theirs")
+        raise say_damaged(place, "its checksums do not have theirs")
     blocks = Blocks(view[:body], np.frombuffer(sums, np.uint32, count), place)
     return blocks, body, np.flatnonzero(np.frombuffer(sums, np.uint8, count, 4 * count))
 
@@ -256,7 +256,7 @@ def open_run(file: Path | str, offset: int, size: int, hint: str = Place.hint) -
 def _map_part(file: Path | str, offset: int, size: int, place: Place) -> pa.Buffer:
     data = _map_file(str(file))
     if offset + size > data.size:
-        raise damaged(place, "the file is too short")
+        raise say_damaged(place, "the file is too short")
     return data.slice(offset, size)
 
 

@@ -147,7 +147,7 @@ def _refuse_others(project: Project, catalog: Catalog, claimed: Claim) -> None:
         raise _state_lost(root)
     here, recorded = home_of(project.state, project.catalog_url), catalog.installation.home()
     if recorded is not None and is_original_there(recorded, here, identity):
-        raise _copied(here, recorded)
+        raise _say_copied(here, recorded)
 
 
 def _is_begun_here(root: Path, identity: Identity) -> bool:
@@ -163,7 +163,7 @@ def _has_newest_file(project: Project, catalog: Catalog) -> bool:
     return path is None or (project.state / path).exists()
 
 
-def _copied(here: Home, recorded: Home) -> SetupProblem:
+def _say_copied(here: Home, recorded: Home) -> SetupProblem:
     if here.catalog == recorded.catalog:
         message = f"the catalog works with the state folder {recorded.state}, of which this is a copy"
         hint = f"name that one (`state: {recorded.state}`); or give this project another `catalog:`, and a `state:` that is empty"

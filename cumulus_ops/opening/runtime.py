@@ -167,7 +167,7 @@ def compile_project(project: Project, versions: str | None = None) -> Compiled:
     program = build_program(project)
     text, digest = _text_of(program)
     confluence = prove(program)
-    plan, coordination = _planned(project, program, confluence, versions or confluence.grain)
+    plan, coordination = _make_plans(project, program, confluence, versions or confluence.grain)
     record = ProgramRecord(
         project.name,
         digest,
@@ -223,7 +223,7 @@ def have_views_changed(rt: Runtime) -> bool:
 
 def _in_scheme(project: Project, made: Compiled, scheme: str) -> Compiled:
     """The same program in another version scheme."""
-    plan, coordination = _planned(project, made.program, made.confluence, scheme)
+    plan, coordination = _make_plans(project, made.program, made.confluence, scheme)
     record = replace(made.record, granularity=scheme, compiled=plan.json, copies=plan.copies_digest)
     return replace(
         made, record=replace(record, coordination=coordination.to_json()), plan=plan, coordination=coordination
@@ -253,7 +253,9 @@ def _initialise(project: Project, source: str, versions: str | None) -> None:
         with _only_what_stays(catalog, registered, coordination):
             declare(project, catalog)
         coordination = replace(coordination, scheme=registered.granularity)  # whatever would be proved of it today
-        if registered.coordination is None or _sealed(registered.coordination) != _sealed(coordination.to_json()):
+        if registered.coordination is None or _sealed_views(registered.coordination) != _sealed_views(
+            coordination.to_json()
+        ):
             catalog.finals.look_again()  # before the plan is recorded: who is killed in between does so again
         catalog.program.record_source(source, coordination.to_json())
         write_plan(project.state, coordination)
@@ -276,12 +278,12 @@ def _only_what_stays(catalog: Catalog, known: ProgramRecord, coordination: Coord
         raise
 
 
-def _sealed(plan: str) -> object:
+def _sealed_views(plan: str) -> object:
     """By which seals the rows of which views become final."""
     return [(view.view, view.final, view.seals) for view in CoordinationPlan.from_json(plan).views]
 
 
-def _planned(
+def _make_plans(
     project: Project, program: Program, confluence: Confluence, scheme: str
 ) -> tuple[ProgramPlan, CoordinationPlan]:
     """The physical plan of a program, checked against the project's layout, and its coordination plan."""

@@ -156,7 +156,7 @@ class CommitEpochs(BaseOperator):
 
     def execute(self, context: Context) -> list[int]:
         """Returns the epochs committed now, without those that repeat another one's snapshot."""
-        return steps.commit_complete(self.folder, executor=chosen(self.engine))
+        return steps.commit_complete(self.folder, executor=choose_executor(self.engine))
 
 
 class PublishEpochs(BaseOperator):
@@ -274,7 +274,9 @@ class ApplyShare(BaseSensorOperator):
     def poke(self, context: Context) -> PokeReturnValue:
         """Done when the share is applied; the value is the sums over the batches."""
         epoch, leave = self.plan["epoch"], self.plan["leave"].get(str(self.coordinator), 0)
-        totals = steps.apply_epoch(self.folder, self.coordinator, epoch, leave=leave, executor=chosen(self.engine))
+        totals = steps.apply_epoch(
+            self.folder, self.coordinator, epoch, leave=leave, executor=choose_executor(self.engine)
+        )
         return PokeReturnValue(is_done=totals is not None, xcom_value=totals)
 
 
@@ -355,6 +357,6 @@ def ends_of(epochs: range) -> dict[str, int]:
     return {"first": epochs[0], "last": epochs[-1]} if epochs else {}
 
 
-def chosen(executor: str) -> str | None:
+def choose_executor(executor: str) -> str | None:
     """The executor of a form: ``project`` and nothing mean the project's own."""
     return executor if executor in ("inprocess", "spark") else None

@@ -19,7 +19,7 @@ from cumulus_ops.coordination.barriers import (
 )
 from cumulus_ops.coordination.plan import Barrier, read_plan
 from cumulus_ops.orchestration.assets import page
-from cumulus_ops.project.names import NOTICES, code, escaped
+from cumulus_ops.project.names import NOTICES, code, escape
 from cumulus_ops.project.rhythm import Rhythm, length_text, read_timeline
 from cumulus_ops.project.settings import Project, ValidationSettings
 
@@ -156,12 +156,12 @@ OF_FINAL = (barriers.VALUE_SEAL, barriers.VALUE_VOTE, barriers.APPLIED, barriers
 def waited_for(project: Project, waits: Waits, names: tuple[str, ...]) -> str:
     """What a DAG waits for and why, and what it need not wait for: of the barriers called so."""
     lines = [
-        f"| **{b.name}** {'' if b.about == barriers.PROGRAM else code(b.about)} | {KINDS[b.name].step} | {KINDS[b.name].waits_for} | {escaped(b.reason)} |"
+        f"| **{b.name}** {'' if b.about == barriers.PROGRAM else code(b.about)} | {KINDS[b.name].step} | {KINDS[b.name].waits_for} | {escape(b.reason)} |"
         for b in waits.barriers
         if b.name in names
     ]
     table = ["| barrier | before | until | seen without it |", "|---|---|---|---|", *lines]
-    needless = [f"- no **{name}**: {escaped(why)}" for name, why in waits.left_out.items() if name in names]
+    needless = [f"- no **{name}**: {escape(why)}" for name, why in waits.left_out.items() if name in names]
     return "\n".join(
         [
             "### What is waited for",

@@ -15,7 +15,7 @@ __all__ = [
     "commit_dag",
     "coordinator_dag",
     "epoch_asset",
-    "escaped",
+    "escape",
     "final_dag",
     "hide",
     "require_clear",
@@ -211,10 +211,10 @@ def code(text: object) -> str:
     return f"{fence}{edge}{line or '–'}{edge}{fence}" if line.strip() else "`–`"
 
 
-def escaped(text: object) -> str:
+def escape(text: object) -> str:
     """A text on one line as prose, in which nothing is markup.
 
-    >>> escaped("**a** <b> in r.x")
+    >>> escape("**a** <b> in r.x")
     '\\\\*\\\\*a\\\\*\\\\* \\\\<b\\\\> in r\\\\.x'
     """
     return PUNCTUATION.sub(r"\\\1", _on_one_line(text)).strip() or "–"

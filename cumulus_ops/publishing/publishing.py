@@ -87,7 +87,7 @@ def _publish_rows(rt: Runtime, path: Path, epoch: int, rows: pa.Table, without: 
     said = {"program": rt.program.name, "without": without, "snapshot": stamp}
     table = rt.catalog.results.published_table(name)
     known = -1 if table is None else table[1]
-    written = publish_view(rows, path, _owner(rt), epoch=epoch, **said, adopted=_adopted(rt, name), known=known)
+    written = publish_view(rows, path, _owner(rt), epoch=epoch, **said, adopted=_find_adopted(rt, name), known=known)
     reach("publish.before-commit")
     rt.catalog.results.record_published(name, epoch, written.version, len(rows), (written.table_id, written.mark))
     reach("publish.after-commit")
@@ -99,7 +99,7 @@ def _owner(rt: Runtime) -> Identity:
     return identity
 
 
-def _adopted(rt: Runtime, name: str) -> int | None:
+def _find_adopted(rt: Runtime, name: str) -> int | None:
     """The newest version of a view's table that the catalog knows of, as long as it was published before tables had owners."""
     if rt.catalog.results.published_table(name) is not None:
         return None
@@ -152,7 +152,7 @@ def _publish_error(rt: Runtime, error: ViewError, path: Path) -> None:
     known = in_error([*rt.catalog.results.view_errors(), error], error.epoch)
     described = next(e for e in known if e.view == error.view)
     told = {"reason": described.reason, "program": rt.program.name}
-    adopted = _adopted(rt, error.view)
+    adopted = _find_adopted(rt, error.view)
     publish_error(path, _owner(rt), epoch=error.epoch, since=described.since, **told, adopted=adopted)
     reach("publish.before-commit")
     rt.catalog.results.record_view_error(error)

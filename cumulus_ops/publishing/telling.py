@@ -12,7 +12,7 @@ from cumulus_ops.catalog.catalog import Catalog
 from cumulus_ops.catalog.epochs import LeftOut, left_out
 from cumulus_ops.opening.runtime import Runtime
 from cumulus_ops.project.errors import Conflict, CumulusError, NotYet
-from cumulus_ops.project.names import NOTICES, code, escaped, hide
+from cumulus_ops.project.names import NOTICES, code, escape, hide
 from cumulus_ops.project.rhythm import Rhythm, Stay, write_timeline
 from cumulus_ops.project.settings import Project
 from cumulus_ops.project.small_files import replace_file
@@ -136,7 +136,7 @@ def write_notices(rt: Runtime) -> None:
         "### Views in error": [f"- {code(e.view)} since epoch {e.since}: {code(e.reason)}" for e in newest_errors(rt)],
         "### What was put aside on the way in": intake,
         "### Coordinators that others have voted for": [
-            f"- {escaped(vote)}" for vote in rt.catalog.votes.fenced() if vote.epoch >= newest
+            f"- {escape(vote)}" for vote in rt.catalog.votes.fenced() if vote.epoch >= newest
         ],
     }
     text = "".join("\n".join([title, *lines, ""]) for title, lines in sections.items() if lines)

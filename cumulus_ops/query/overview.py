@@ -123,7 +123,7 @@ def overdue_members(
     return found if is_waiting else {}
 
 
-def _changed(drop: Path) -> datetime.datetime | None:
+def _find_change(drop: Path) -> datetime.datetime | None:
     """When a drop's folder got its name, as far as that can be seen now; None if it is gone."""
     try:
         return datetime.datetime.fromtimestamp(drop.stat().st_ctime, datetime.UTC)
@@ -134,7 +134,9 @@ def _changed(drop: Path) -> datetime.datetime | None:
 def _lag(project: Project, catalog: Catalog, member: Member, token: int, waiting: tuple[int, int]) -> Lag:
     who = member.coordinator
     landing = project.landing / str(who)
-    arrived = [at for name in Landing(project, catalog, who).waiting() if (at := _changed(landing / name)) is not None]
+    arrived = [
+        at for name in Landing(project, catalog, who).waiting() if (at := _find_change(landing / name)) is not None
+    ]
     late, drains = member.awaited_since is not None, member.last is not None
     return Lag(who, member.epoch, who == token, late, drains, len(arrived), min(arrived, default=None), *waiting)
 

@@ -12,7 +12,7 @@ from click.testing import CliRunner
 
 from cumulus_ops.catalog import database
 from cumulus_ops.cli.main import main
-from cumulus_ops.cli.options import explained
+from cumulus_ops.cli.options import explain_errors
 from cumulus_ops.cli.scaffold import write_project
 from cumulus_ops.opening.runtime import initialise
 from cumulus_ops.project.project_file import load_project
@@ -159,7 +159,7 @@ def test_a_view_that_is_a_folder(folder, arguments):
 
 @pytest.mark.parametrize("code", [errno.ENOSPC, errno.EDQUOT])
 def test_a_full_disk_is_said_in_one_line_whoever_notices_it(capsys, code):
-    with pytest.raises(SystemExit) as ended, explained():
+    with pytest.raises(SystemExit) as ended, explain_errors():
         raise OSError(code, os.strerror(code))
     assert ended.value.code == 2
     assert "no room to write" in capsys.readouterr().err

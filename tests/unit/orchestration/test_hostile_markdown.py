@@ -15,7 +15,7 @@ from cumulus_ops.coordination.plan import Barrier
 from cumulus_ops.opening.runtime import open_runtime
 from cumulus_ops.orchestration import texts
 from cumulus_ops.orchestration.texts import Waits
-from cumulus_ops.project.names import NOTICES, UNSEEN, code, escaped
+from cumulus_ops.project.names import NOTICES, UNSEEN, code, escape
 from cumulus_ops.publishing.telling import write_notices
 from tests.support.payloads import payloads
 from tests.support.shown import shown_project
@@ -80,5 +80,5 @@ def test_a_value_is_shown_as_it_is() -> None:
         seen = UNSEEN.sub(" ", text)
         (span,) = [t.content for t in rendered(f"- {code(text)} end") if t.type == "code_inline"]
         assert span.strip() == seen.replace("|", "¦").strip(), text
-        prose = "".join(t.content for t in rendered(f"- x {escaped(text)} x") if t.type in ("text", "text_special"))
+        prose = "".join(t.content for t in rendered(f"- x {escape(text)} x") if t.type in ("text", "text_special"))
         assert prose == f"x {seen.strip()} x", text
