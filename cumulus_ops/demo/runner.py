@@ -12,20 +12,20 @@ import threading
 import time
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
+from cumulus_ops.demo.events import deliver_period, make_events, periods
+from cumulus_ops.demo.tpch import generate_tables
+from cumulus_ops.epochs.status import Status, status
 from cumulus_ops.local import processes
 from cumulus_ops.local.display import Display, epoch_table
 from cumulus_ops.local.processes import interruptible, only_one
 from cumulus_ops.local.up import Servers
+from cumulus_ops.opening.runtime import initialise, open_runtime
 from cumulus_ops.project import names
 from cumulus_ops.project.errors import SetupProblem
 from cumulus_ops.project.project_file import load_project
 from cumulus_ops.project.rhythm import Rhythm
 from cumulus_ops.project.settings import Project
-
-if TYPE_CHECKING:
-    from cumulus_ops.epochs.status import Status
 
 __all__ = ["DemoOptions", "Feeder", "run_demo"]
 
@@ -51,8 +51,6 @@ class Feeder(threading.Thread):
 
     def run(self) -> None:
         """The thread's work; an error is kept in ``error``."""
-        from cumulus_ops.demo.events import deliver_period
-
         try:
             for period in range(self.periods):
                 wait = (self.rhythm.period_start(period) - datetime.datetime.now(datetime.UTC)).total_seconds()
@@ -135,8 +133,6 @@ class _Demo:
 
     def run(self) -> None:
         """Everything, from the data to the table."""
-        from cumulus_ops.demo.events import periods
-
         shutil.rmtree(self.home, ignore_errors=True)
         self.servers = servers = Servers(self.home, self.options.port, self.options.dags.resolve())
         servers.begin()
@@ -163,9 +159,6 @@ class _Demo:
             self.servers.stop()
 
     def _make_data(self) -> Path:
-        from cumulus_ops.demo.events import make_events
-        from cumulus_ops.demo.tpch import generate_tables
-
         o = self.options
         tables = o.home.resolve() / "data" / f"tpch-sf{o.scale_factor:g}"
         coordinators = load_project(o.project).coordinators
@@ -178,8 +171,6 @@ class _Demo:
 
     def _start(self, servers: Servers) -> Project:
         """Choose the beginning of epoch 0, and start Airflow with a project that knows it."""
-        from cumulus_ops.opening.runtime import initialise
-
         start = datetime.datetime.now(datetime.UTC).replace(microsecond=0) + datetime.timedelta(seconds=BOOT_S)
         settings = {
             "CUMULUS_HOME": str(self.home),
@@ -194,9 +185,6 @@ class _Demo:
 
     def _watch(self, servers: Servers, project: Project) -> None:
         """Show what happens until every epoch is validated."""
-        from cumulus_ops.epochs.status import status
-        from cumulus_ops.opening.runtime import open_runtime
-
         deadline = time.monotonic() + self.options.timeout_s
         with open_runtime(project, "inprocess") as runtime, self.display.working("epochs are running"):
             while not _is_complete(now := status(runtime), self.options.epochs):
@@ -229,9 +217,6 @@ class _Demo:
 
     def _report(self, servers: Servers, project: Project) -> None:
         """Print the table and where things are."""
-        from cumulus_ops.epochs.status import status
-        from cumulus_ops.opening.runtime import open_runtime
-
         with open_runtime(project, "inprocess") as runtime:
             now = status(runtime)
         epochs = [e for e in now.epochs if e.epoch < self.options.epochs]

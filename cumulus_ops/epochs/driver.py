@@ -22,6 +22,7 @@ from cumulus_ops.epochs.voting import apply_left, is_complete, vote
 from cumulus_ops.opening.runtime import Runtime
 from cumulus_ops.project.verdicts import EQUAL, PASSED, outcome_of
 from cumulus_ops.publishing.publishing import list_awaiting, list_to_validate, publish, publish_lost
+from cumulus_ops.validation.finals import validate_finals
 from cumulus_ops.validation.run import validate
 
 __all__ = ["run_epochs", "run_waiting"]
@@ -266,8 +267,6 @@ def _finalise(rt: Runtime, on_progress: Callable[[str], None]) -> None:
 
 def _validate_finals(rt: Runtime, on_progress: Callable[[str], None]) -> None:
     """Validate what is final. A Spark session is worth it once for all that an epoch has brought."""
-    from cumulus_ops.validation.finals import validate_finals
-
     if rt.project.validation.policy == "off":
         return
     found = validate_finals(rt)

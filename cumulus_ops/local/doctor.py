@@ -15,13 +15,19 @@ from pathlib import Path
 import psutil
 from packaging.requirements import Requirement
 
+from cumulus_ops.catalog.catalog import Catalog
+from cumulus_ops.catalog.database import read_url
+from cumulus_ops.catalog.epochs import in_error
 from cumulus_ops.local import processes
 from cumulus_ops.local.up import read_record, servers_folder
+from cumulus_ops.opening.runtime import look_at_state
 from cumulus_ops.project.errors import CumulusError, SetupProblem
 from cumulus_ops.project.names import hide, shown_url
 from cumulus_ops.project.project_file import FILE_NAME, load_project
 from cumulus_ops.project.rhythm import Rhythm
 from cumulus_ops.project.settings import Project
+from cumulus_ops.query.overview import failing_steps, overdue_members, source_states
+from m3.errors import M3Error
 
 __all__ = ["FIX", "OK", "WARN", "Finding", "examine"]
 
@@ -210,9 +216,6 @@ def _why_not_writable(folder: Path) -> str:
 
 
 def _catalog(project: Project) -> Finding:
-    from cumulus_ops.catalog.catalog import Catalog
-    from cumulus_ops.catalog.database import read_url
-
     try:
         read_url(project.catalog_url)
     except CumulusError as error:
@@ -239,9 +242,6 @@ def _catalog(project: Project) -> Finding:
 
 def _state(project: Project) -> Finding:
     """Whether the state is this catalog's, and was made from these views: what opening the project, or running it, would refuse."""
-    from cumulus_ops.opening.runtime import look_at_state
-    from m3.errors import M3Error
-
     try:
         look_at_state(project)
     except SetupProblem as error:
@@ -256,9 +256,6 @@ def _state(project: Project) -> Finding:
 
 def _sources(project: Project) -> Iterator[Finding]:
     """Whether sources stand still, as who asked them last has found; they are not asked."""
-    from cumulus_ops.catalog.catalog import Catalog
-    from cumulus_ops.query.overview import source_states
-
     if not project.sources:
         return
     catalog = Catalog(project.catalog_url, project.state)
@@ -276,10 +273,6 @@ def _sources(project: Project) -> Iterator[Finding]:
 
 def _running(project: Project) -> Iterator[Finding]:
     """What its steps, its epochs and its views have said last; nothing is tried."""
-    from cumulus_ops.catalog.catalog import Catalog
-    from cumulus_ops.catalog.epochs import in_error
-    from cumulus_ops.query.overview import failing_steps, overdue_members
-
     catalog, rhythm = Catalog(project.catalog_url, project.state), Rhythm.of(project)
     try:
         failing = failing_steps(catalog)

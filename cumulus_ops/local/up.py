@@ -21,11 +21,13 @@ from rich.markup import escape
 
 from cumulus_ops.coordination.barriers import VALUE_SEAL, VALUE_VOTE, waits_for
 from cumulus_ops.coordination.plan import read_plan
+from cumulus_ops.epochs.status import status
 from cumulus_ops.local import processes
 from cumulus_ops.local.airflow import AirflowApi, Login, airflow_environment, migrate_database, start_components
 from cumulus_ops.local.display import Display
 from cumulus_ops.local.processes import Child, KnownProcess, end_all, free_port, interruptible, only_one, stop_all
 from cumulus_ops.local.spark_service import connect_token, start_connect_server, wait_for_port
+from cumulus_ops.opening.runtime import initialise, open_runtime
 from cumulus_ops.project import names
 from cumulus_ops.project.errors import SetupProblem
 from cumulus_ops.project.project_file import load_project
@@ -284,8 +286,6 @@ class _Supervisor:
 
     def run(self) -> None:
         """Everything, until it is interrupted or a server has died."""
-        from cumulus_ops.opening.runtime import initialise
-
         _end_leftovers(self.home, self.display)
         processes.check_port(self.options.port, "the Airflow UI", f"--port {self.options.port + 1}")
         initialise(self.project)
@@ -311,9 +311,6 @@ class _Supervisor:
 
     def _watch(self, servers: Servers) -> None:
         """Show what happens, and see to it that all are alive."""
-        from cumulus_ops.epochs.status import status
-        from cumulus_ops.opening.runtime import open_runtime
-
         with open_runtime(self.project, "inprocess") as runtime:
             self.display.remember(status(runtime))
             looks = 0
