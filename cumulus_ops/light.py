@@ -6,13 +6,21 @@ whether the values are a pandas series. In a process that has none, it may as we
 
 from __future__ import annotations
 
-import importlib
-import importlib.util
 import sys
 from collections.abc import Sequence
+from importlib import import_module
 from types import ModuleType
+from typing import Any
 
 __all__ = ["lazy_module", "without_pandas"]
+
+
+class _Lazy(ModuleType):
+    """Stands for a module. The import system's lock is around the import, so threads may use it first at the same moment; that is why
+    ``importlib.util.LazyLoader`` is not used, of which a second thread sees half a module (until Python 3.12)."""
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(import_module(self.__name__), name)
 
 
 def lazy_module(name: str) -> ModuleType:
@@ -24,19 +32,7 @@ def lazy_module(name: str) -> ModuleType:
     ... else:
     ...     validating = lazy_module("cumulus_ops.validation.run")
     """
-    if name in sys.modules:
-        return sys.modules[name]
-    spec = importlib.util.find_spec(name)
-    if spec is None or spec.loader is None:
-        return importlib.import_module(name)  # which says what is wrong
-    spec.loader = importlib.util.LazyLoader(spec.loader)
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[name] = module
-    spec.loader.exec_module(module)
-    parent, _, last = name.rpartition(".")
-    if parent:
-        setattr(sys.modules[parent], last, module)
-    return module
+    return _Lazy(name)
 
 
 class _Missing:

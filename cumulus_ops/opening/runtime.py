@@ -9,14 +9,18 @@ from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import m3
+from cumulus_ops.append.declarations import declare
 from cumulus_ops.catalog.catalog import Catalog
 from cumulus_ops.catalog.program import program_changed
 from cumulus_ops.catalog.records import Batch, ProgramRecord
+from cumulus_ops.compute.reading import BatchRef, write_deltas
 from cumulus_ops.compute.steps import Executor, InProcess
 from cumulus_ops.coordination.barriers import barriers_of
 from cumulus_ops.coordination.plan import COORDINATION, CoordinationPlan, write_plan
 from cumulus_ops.layout.partitioning import check_layout
 from cumulus_ops.layout.plans import ProgramPlan, plan_json, plan_program
+from cumulus_ops.light import lazy_module
 from cumulus_ops.maps.packs import FORMAT
 from cumulus_ops.opening.claims import check_claim, claim_state, look_at_claim, read_claim
 from cumulus_ops.project.errors import InputProblem, SetupProblem
@@ -26,8 +30,12 @@ from cumulus_ops.sources.pending import Sources
 from m3.program import Program
 
 if TYPE_CHECKING:
-    from cumulus_ops.compute.reading import BatchRef
-    from m3.confluence.proof import Confluence
+    from cumulus_ops.compute import apply, spark
+    from cumulus_ops.coordination import planning
+    from m3.confluence import proof
+else:  # for programs that are new, and for executors on Spark: most processes open a program that is compiled already
+    apply, spark = map(lazy_module, ("cumulus_ops.compute.apply", "cumulus_ops.compute.spark"))
+    planning, proof = map(lazy_module, ("cumulus_ops.coordination.planning", "m3.confluence.proof"))
 
 __all__ = [
     "Compiled",
@@ -64,8 +72,6 @@ class Runtime:
 
     def references(self, batches: Sequence[Batch]) -> tuple[BatchRef, ...]:
         """Batches as the engine sees them."""
-        from cumulus_ops.compute.reading import BatchRef
-
         files = self.catalog.log.files_of([batch.id for batch in batches])
         return tuple(
             BatchRef(b.id, b.epoch, b.ticket or 0, files[b.id], b.coordinator, b.first_sequence, b.events)
@@ -79,10 +85,8 @@ def build_program(project: Project) -> Program:
     Raises:
         M3Error: the text or a view is wrong.
     """
-    from m3 import check, compile_views, parse  # the SQL parser and the compiler: open programs are compiled already
-
     if project.program_file is not None:
-        program = parse(read_text(project.program_file), str(project.program_file))
+        program = m3.parse(read_text(project.program_file), str(project.program_file))
         declared = {r.name: r for r in project.relations}
         for relation in program.relations:
             if relation.name in declared and declared[relation.name].columns != relation.columns:
@@ -92,8 +96,8 @@ def build_program(project: Project) -> Program:
                     place=str(project.program_file),
                     hint="declare the same columns and types in both",
                 )
-        return check(program)
-    return compile_views(project.name, project.relations, project.views, project.dialect)
+        return m3.check(program)
+    return m3.compile_views(project.name, project.relations, project.views, project.dialect)
 
 
 def initialise(project: Project, *, versions: str | None = None) -> None:
@@ -150,7 +154,7 @@ class Compiled:
     """A project's program as it is registered: ``record``, its physical ``plan``, its ``coordination`` plan; ``confluence`` is what was proved of it."""
 
     program: Program
-    confluence: Confluence
+    confluence: proof.Confluence
     record: ProgramRecord
     plan: ProgramPlan
     coordination: CoordinationPlan
@@ -162,11 +166,9 @@ def compile_project(project: Project, versions: str | None = None) -> Compiled:
     Raises:
         M3Error: a view, or the program, is wrong.
     """
-    from m3.confluence.proof import prove
-
     program = build_program(project)
     text, digest = _text_of(program)
-    confluence = prove(program)
+    confluence = proof.prove(program)
     plan, coordination = _make_plans(project, program, confluence, versions or confluence.grain)
     record = ProgramRecord(
         project.name,
@@ -185,9 +187,7 @@ def compile_project(project: Project, versions: str | None = None) -> Compiled:
 
 def _text_of(program: Program) -> tuple[str, str]:
     """The program's text, and the digest by which it is known."""
-    from m3 import format_program
-
-    text = format_program(program)
+    text = m3.format_program(program)
     return text, hashlib.sha256(text.encode()).hexdigest()
 
 
@@ -231,8 +231,6 @@ def _in_scheme(project: Project, made: Compiled, scheme: str) -> Compiled:
 
 
 def _initialise(project: Project, source: str, versions: str | None) -> None:
-    from cumulus_ops.append.declarations import declare
-
     made = compile_project(project, versions)
     catalog = Catalog(project.catalog_url, project.state)
     try:
@@ -284,25 +282,20 @@ def _sealed_views(plan: str) -> object:
 
 
 def _make_plans(
-    project: Project, program: Program, confluence: Confluence, scheme: str
+    project: Project, program: Program, confluence: proof.Confluence, scheme: str
 ) -> tuple[ProgramPlan, CoordinationPlan]:
     """The physical plan of a program, checked against the project's layout, and its coordination plan."""
-    from cumulus_ops.coordination.planning import plan_coordination  # analyses are for new programs
-
     plan = plan_program(program, scheme)
     check_layout(plan, project.layout)
-    return plan, plan_coordination(project, program, confluence, scheme)
+    return plan, planning.plan_coordination(project, program, confluence, scheme)
 
 
 def _register(catalog: Catalog, record: ProgramRecord, plan: ProgramPlan, root: Path) -> None:
     if catalog.program.is_registered():
         catalog.program.register(record)
         return
-    from cumulus_ops.compute.apply import start_deltas
-    from cumulus_ops.compute.reading import write_deltas
-
     with catalog.leases.step() as step:
-        catalog.program.register(record, write_deltas(plan, root, start_deltas(plan), step.label))
+        catalog.program.register(record, write_deltas(plan, root, apply.start_deltas(plan), step.label))
 
 
 @contextmanager
@@ -367,7 +360,5 @@ def _executor(project: Project, kind: str) -> Executor:
     if kind == "inprocess":
         return InProcess()
     if kind == "spark":
-        from cumulus_ops.compute.spark import SparkExecutor
-
-        return SparkExecutor(project.executor, layout=project.layout)
+        return spark.SparkExecutor(project.executor, layout=project.layout)
     raise InputProblem(f"unknown executor {kind!r}", kind="unknown-executor", hint="use inprocess or spark")
