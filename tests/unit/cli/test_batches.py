@@ -89,7 +89,7 @@ def test_a_batch_that_is_set_aside_is_told_of_everywhere_and_retried(
         **dict.fromkeys(("deletes", "quarantined", "duplicates", "files_aside"), 0),
         **{"batches": 2, "events": 1, "inserts": 1, "set_aside": 1},
     }
-    assert "the snapshot of epoch 0 is without batch 1" in caplog.text
+    assert "the snapshot of epoch 0 is without batch 1" in "\n".join(caplog.messages)
     assert revenue(call) == [{"o_customer": "ann", "revenue": "1.00", "orders": 1}]
     shown = call("status").stdout
     assert "committed, without batch 1" in shown
