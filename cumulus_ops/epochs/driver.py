@@ -109,11 +109,13 @@ def _work_until_complete(
 
 def _look_for_the_rest(rt: Runtime, epoch: int, tried: _Tried) -> list[Standing]:
     """Each takes all that waits, unless its epoch was ended before; then the epoch is over, if there is anything in it or it was ended."""
-    takes = [
-        c for c in _active(rt) if c not in tried.in_vain and current_epoch(rt, c) <= epoch and not _was_ended(rt, c)
-    ]
-    is_over = tried.is_taken or _has_batches(rt) or any(_was_ended(rt, c) for c in _active(rt))
-    return [Standing(c, has_work=c in takes, is_over=is_over) for c in _active(rt)]
+    everyone = _active(rt)
+    for coordinator in everyone:  # the first that may have work is enough to know, and each look is a query
+        is_here = coordinator not in tried.in_vain and current_epoch(rt, coordinator) <= epoch
+        if is_here and not _was_ended(rt, coordinator):
+            return [Standing(coordinator, has_work=True, is_over=False)]
+    is_over = tried.is_taken or _has_batches(rt) or any(_was_ended(rt, c) for c in everyone)
+    return [Standing(c, has_work=False, is_over=is_over) for c in everyone]
 
 
 def _look_by_periods(rt: Runtime, _epoch: int, tried: _Tried) -> list[Standing]:
