@@ -88,16 +88,20 @@ def begin(folder, moment, length="1h"):
     file.write_text(text)
 
 
-def passed(moment):
-    while now() <= moment:
-        pass
+def passed(moment, folder):
+    """By the clock of files, which goes in steps of some milliseconds: what lands next is later."""
+    file = folder / "clock"
+    while True:
+        file.write_text("")
+        if datetime.datetime.fromtimestamp(file.stat().st_mtime, datetime.UTC) > moment:
+            return
 
 
-def test_apply_takes_what_landed_before_the_epochs_end_and_nothing_later(folder, land):
+def test_apply_takes_what_landed_before_the_epochs_end_and_nothing_later(folder, land, tmp_path):
     land(0, "d1", 1)
     end = now() + datetime.timedelta(seconds=1e-2)
     begin(folder, end - HOUR)
-    passed(end)
+    passed(end, tmp_path)
     land(0, "d2", 2)
     assert steps.apply_scheduled(folder, 0, end - HOUR)["batches"] == 1
     assert look(folder).coordinators[0].pending_drops == 1

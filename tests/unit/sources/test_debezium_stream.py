@@ -287,7 +287,7 @@ def test_other_files_are_named_once(folder: Path, caplog: pytest.LogCaptureFixtu
     (folder / "link.json").symlink_to("/dev/zero")
     stream = DebeziumStream(DebeziumSettings("shop", folder, RELATIONS, TABLES))
     assert list(stream.poll(None)) == list(stream.poll(None)) == []
-    assert [r.message.split()[2] for r in caplog.records] == ["deep", "link.json", "offsets.dat"]
+    assert [said.split()[2] for said in caplog.messages] == ["deep", "link.json", "offsets.dat"]
 
 
 def test_a_folder_that_is_not_there(folder: Path) -> None:
