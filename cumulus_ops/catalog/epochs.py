@@ -97,7 +97,7 @@ class Boundary:
 
 @dataclass(frozen=True)
 class Token:
-    """The right to seal: its ``holder``, and the ``number`` that grows with each hand-over."""
+    """The right to vote: its ``holder``, and the ``number`` that grows with each hand-over."""
 
     holder: int
     number: int

@@ -243,5 +243,5 @@ def _empty_epochs(connection: Connection) -> range:
     if first == 0:
         return range(0)
     used = connection.execute(select(func.min(t.batch.c.epoch)).where(t.batch.c.epoch >= first)).scalar()
-    sealed = complete_epochs(connection, first)
-    return sealed if used is None else range(first, min(sealed.stop, int(used)))
+    complete = complete_epochs(connection, first)
+    return complete if used is None else range(first, min(complete.stop, int(used)))

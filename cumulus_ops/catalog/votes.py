@@ -96,7 +96,7 @@ class Votes(Part):
         """Vote to end ``epoch`` for a coordinator, move it to the next epoch and pass the token on; a no-op when done before.
 
         Args:
-            coordinator, epoch: whose vote, on what.
+            coordinator, epoch: who votes, and on which epoch.
             token: what :meth:`take_token` gave; None to take what is there.
             rhythm: when epochs are to end; None keeps no boundary.
             upto: vote on the epochs behind it as well, up to this one (inclusive), as far as they are over by the clock. For a coordinator
@@ -159,7 +159,7 @@ class Votes(Part):
         behind it for which it is as late: there is nothing of it in them.
 
         Args:
-            coordinator, epoch: whose vote, on what.
+            coordinator, epoch: who votes, and on which epoch.
             by: the coordinator that does so, None if it is a person.
             reason: why.
             rhythm: when epochs are to end.
@@ -341,7 +341,7 @@ def _end(
 
 
 def _hand_on(connection: Connection, program: Row[Any]) -> None:
-    """The token goes to whoever seals next: the oldest epoch first, and in it the highest priority."""
+    """The token goes to whoever votes next: the oldest epoch first, and in it the highest priority."""
     _, successor = min((m.epoch, m.coordinator) for m in read_membership(connection).active())
     _hand_to(connection, program, successor)
 
@@ -353,7 +353,7 @@ def _hand_to(connection: Connection, program: Row[Any], coordinator: int) -> Tok
 
 
 def missing_votes(connection: Connection, epoch: int) -> tuple[int, ...]:
-    """The members of an epoch that have not sealed it."""
+    """The members of an epoch that have not voted to end it."""
     voted = set(connection.execute(select(t.vote.c.coordinator).where(t.vote.c.epoch == epoch)).scalars())
     return tuple(c for c in read_membership(connection).of(epoch) if c not in voted)
 

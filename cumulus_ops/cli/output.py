@@ -162,8 +162,8 @@ def print_status(status: Status) -> None:
             + (f", with data that came up to {data} ago" if data else "")
         )
     for epoch in status.epochs:
-        for seal in epoch.fenced:
-            out.print(str(seal), style="yellow", markup=False)
+        for vote in epoch.fenced:
+            out.print(str(vote), style="yellow", markup=False)
     out.print(f"Tentative answers: {_tell_settled(status)}")
     if status.staggering is not None:
         out.print(f"Staggering: {status.staggering}", markup=False, soft_wrap=True)

@@ -166,10 +166,10 @@ def _find_reads_of_written(program: Program) -> Iterator[tuple[str, str, str]]:
 
 
 def in_force(barriers: Sequence[Barrier], coordinators: int) -> tuple[Barrier, ...]:
-    """What is left of a plan's barriers with so many coordinators: one's batches are applied one after the other, and its seal is enough.
+    """What is left of a plan's barriers with so many coordinators: one's batches are applied one after the other, and its vote is enough.
 
     >>> [b.name for b in in_force(ALL, 1)]
-    ['seal', 'applied', 'refresh', 'checkpoint']
+    ['single-vote', 'applied', 'refresh', 'checkpoint']
     """
     if coordinators > 1:
         return tuple(barriers)
@@ -179,7 +179,7 @@ def in_force(barriers: Sequence[Barrier], coordinators: int) -> tuple[Barrier, .
 
 
 def left_out(barriers: Sequence[Barrier], coordinators: int) -> dict[str, str]:
-    """name -> why, of what a plan's program does without, with so many coordinators. A vote says more than a seal, so that is not missing then.
+    """name -> why, of what a plan's program does without, with so many coordinators. A vote of all says more than a single one, so that is not missing then.
 
     >>> left_out(ALL, 1)
     {'vote': 'there is one coordinator, and its vote is enough', \

@@ -140,7 +140,7 @@ def commit(rt: Runtime, epoch: int) -> SnapshotReport:
     repeat it.
 
     Raises:
-        NotYet: a coordinator has not sealed it, or an earlier epoch is not committed.
+        NotYet: a coordinator has not voted to end it, or an earlier epoch is not committed.
     """
     rt.catalog.snapshots.repeat()
     if epoch > rt.catalog.snapshots.newest():

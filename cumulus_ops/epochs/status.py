@@ -265,7 +265,7 @@ def _epochs(rt: Runtime, batches: Sequence[Batch], failed: Sequence[LeftOut]) ->
     by_epoch: dict[int, list[Batch]] = {}
     for batch in batches:
         by_epoch.setdefault(batch.epoch, []).append(batch)
-    # all others are as the one before them; where the epochs begin that are not committed, or not sealed, something new is to be said
+    # all others are as the one before them; where the epochs begin that are not committed, or not complete, something new is to be said
     changes = {e for m in membership.all for e in (m.first, -1 if m.last is None else m.last + 1)}
     starts = sorted({*snapshots, *by_epoch, *changes, committed + 1, complete.stop} & {*range(newest + 1)})
     return tuple(

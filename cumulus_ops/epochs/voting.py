@@ -39,7 +39,7 @@ def vote(rt: Runtime, coordinator: int, epoch: int, upto: int | None = None) -> 
 
     Args:
         rt: the open project.
-        coordinator, epoch: whose vote, on what.
+        coordinator, epoch: who votes, and on which epoch.
         upto: vote on the epochs behind it as well, up to this one, as far as they are over; nothing must have come that belongs to them.
 
     Raises:
@@ -110,7 +110,7 @@ def fence_the_gone(rt: Runtime, by: int) -> list[FencedVote]:
 
 def remove_coordinator(rt: Runtime, coordinator: int) -> bool:
     """Take a coordinator out without waiting for it: the epoch that it has open is its last, what it has appended is applied, and the
-    epoch gets a vote in its name. What has landed for it, and was not appended, is left where it is.
+    epoch is voted on in its name. What has landed for it, and was not appended, is left where it is.
 
     Returns:
         whether there was anything to do.

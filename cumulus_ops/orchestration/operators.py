@@ -69,7 +69,7 @@ class ApplyEpoch(BaseOperator):
             wake(names.final_dag(project), f"sealed__{partition.id}", shown_value(partition.value)[:KEY_CHARACTERS])
 
         def wake_commit(complete: range) -> None:
-            """Its vote comes with this task, after this task's epoch; who waits for the snapshot has waited for somebody who is gone already."""
+            """This coordinator's own vote comes after this task, when its epoch ends; who waits for the snapshot has waited for somebody who is gone already."""
             wake(names.commit_dag(project), f"complete__{complete[-1]}", str(complete[-1]))
 
         totals = steps.apply_scheduled(
@@ -106,7 +106,7 @@ class VoteEpoch(BaseSensorOperator):
         self.folder, self.coordinator, self.asset, self.complete = folder, coordinator, asset, complete
 
     def poke(self, context: Context) -> PokeReturnValue:
-        """Done when the epoch is sealed; the value says which epochs await their snapshots, voted on by all: ``first`` and ``last``."""
+        """Done when the coordinator has voted; the value says which epochs are complete and await their snapshots: ``first`` and ``last``."""
         voted = steps.vote_scheduled(self.folder, self.coordinator, began(context))
         if voted is None:
             return PokeReturnValue(is_done=False)

@@ -112,7 +112,7 @@ batch that keeps failing is set aside, with its reason in the log and on this pa
 processes of other coordinators had appended when they died is applied here as well."""
 ABOUT_VOTE = """Ends the epoch for this coordinator: nothing can be stamped into it any more. Only the holder of the token
 may vote; the token goes round in the order of the coordinators. A holder that is late loses it to who waits, where versions are by batch after seconds; one that is late
-for long is fenced: what it has appended is applied here, and its epoch gets a vote in its name. The log says so, and `cumulus status`."""
+for long is fenced: what it has appended is applied here, and another one votes in its name. The log says so, and `cumulus status`."""
 COMPLETE = """Says that an epoch is complete: that every coordinator that takes part in it has voted to end it. Skipped while one has not."""
 CORRECT = """Repairs what was computed too early: where a batch had read a map before an earlier event arrived there,
 the difference is pushed."""
@@ -191,10 +191,10 @@ One run does all that is ready; a run that finds nothing left does no harm. Coor
 
 def coordinator(project: Project, index: int, waits: Waits) -> str:
     """Documentation of one coordinator's DAG."""
-    picture = f"""landing/{index}/<drop>/ ──► apply ──► apply ──► … ──► seal ──► asset event "epoch e sealed by {index}"
+    picture = f"""landing/{index}/<drop>/ ──► apply ──► apply ──► … ──► vote ──► asset event "{index} has voted to end epoch e"
                        mini-batches, as they land      """
     picture += (
-        """│  └──► vote ──► asset event "epoch e complete", by the last to vote
+        """│  └──► complete ──► asset event "epoch e complete", by the last to vote
                                                        └ waits for the token (0 → 1 → … → 0)"""
         if waits.votes
         else """└──► asset event "epoch e complete": there is nobody else to wait for"""
@@ -229,14 +229,14 @@ def staggering(project: Project, index: int) -> str:
 def commit(project: Project, waits: Waits) -> str:
     """Documentation of the commit DAG."""
     steps = waits.commit_task.replace("_and_", "_").replace("_", " ─► ")
-    wakes = "seal of epoch e by each of its members ──► vote: unanimous" if waits.votes else "seal of epoch e"
+    wakes = "votes on epoch e by all of its members ──► complete" if waits.votes else "vote on epoch e"
     return f"""{notices(project)}### Snapshots of {project.name}
 Runs when **every** member of an epoch has voted to end it: coordinators can be added and drained, and the catalog knows who takes part in which.
 ```
 {wakes} ──► asset event "epoch e complete"
 {" " * len(wakes)}     └─► {steps} ─► publish ─► asset event "snapshot"
 ```
-Asset events only wake this DAG up. It commits whatever the catalog says is sealed and not yet committed, in order; so a
+Asset events only wake this DAG up. It commits whatever the catalog says is complete and not yet committed, in order; so a
 lost, doubled or early event does no harm.
 
 {waited_for(project, waits, OF_COMMIT)}"""
@@ -274,8 +274,8 @@ def run_epochs(project: Project, waits: Waits) -> str:
     return f"""{notices(project)}### Run epochs now
 Choose how many epochs to run and where. What has landed is spread evenly over them; then, for each epoch:
 ```
-apply 0 ─ seal 0 ┐
-apply 1 ─ seal 1 ├─► {waits.commit_task} ─► publish ─► validate
+apply 0 ─ vote 0 ┐
+apply 1 ─ vote 1 ├─► {waits.commit_task} ─► publish ─► validate
 …                ┘
 ```
 The coordinators work side by side. Pause the coordinators' own DAGs if the epochs should be yours alone; running both is

@@ -40,7 +40,7 @@ class StaggeredTimetable(Timetable):
     follows epochs that end early. Without the file, or where the folder is not mounted, epochs are as long as the project says. What
     a run does depends on none of that: it asks the catalog in which epoch its interval begins.
 
-    ``partitioned_at_runtime``: the run's seal task attaches the epoch to its asset event as a partition key.
+    ``partitioned_at_runtime``: the run's vote task attaches the epoch to its asset event as a partition key.
     """
 
     partitioned_at_runtime = True
@@ -99,7 +99,7 @@ class StaggeredTimetable(Timetable):
         return DagRunInfo(run_after=interval.start, data_interval=interval)
 
     def _in_timeline(self, stay: Stay, last: DataInterval | None) -> tuple[int, DataInterval]:
-        """The open epoch, if its run has not been made yet; else the one after it. None is left out: all want to be sealed."""
+        """The open epoch, if its run has not been made yet; else the one after it. None is left out: all want to be ended."""
         begins_at, ends_at, next_ends_at = map(pendulum.instance, (stay.begins_at, stay.ends_at, stay.next_ends_at))
         if last is None or last.start < begins_at:
             return stay.epoch, self._upto_now(stay.epoch, begins_at, ends_at)

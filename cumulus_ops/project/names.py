@@ -39,7 +39,7 @@ def coordinator_dag(project: str, coordinator: int) -> str:
 
 
 def commit_dag(project: str) -> str:
-    """The DAG that turns sealed epochs into snapshots."""
+    """The DAG that turns complete epochs into snapshots."""
     return f"{project}_commit"
 
 

@@ -66,7 +66,7 @@ class EpochSettings:
 @dataclass(frozen=True)
 class Patience:
     """How long a coordinator may be late, once its epoch is over and others wait for it: for so long it keeps the ``token`` (where versions are by
-    batch no longer than the buffer period, decision 47), and after ``gone`` (None: never) the others go on without it (see :mod:`cumulus_ops.catalog.seals`)."""
+    batch no longer than the buffer period, decision 47), and after ``gone`` (None: never) the others go on without it (see :mod:`cumulus_ops.catalog.votes`)."""
 
     token: datetime.timedelta = datetime.timedelta(minutes=5)
     gone: datetime.timedelta | None = datetime.timedelta(hours=1)

@@ -1,6 +1,6 @@
 """Many random cases over many protocols, and what they covered.
 
->>> from cumulus_papers import PROTOCOLS
+>>> from cumulus_papers.protocols import PROTOCOLS
 >>> report = sweep([PROTOCOLS["target"]], range(3))
 >>> report.runs, report.failures
 (3, ())
