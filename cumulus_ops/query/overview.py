@@ -51,7 +51,7 @@ __all__ = [
 # cost their servers something; what waits in them is not known.
 
 
-#: An epoch that is over is to be sealed in as long a time as it took; short ones in this.
+#: An epoch that is over is to be voted on in as long a time as it took; short ones in this.
 LEAST_PATIENCE = datetime.timedelta(minutes=1)
 
 
@@ -105,7 +105,7 @@ def overdue_members(
 ) -> Mapping[int, datetime.datetime]:
     """coordinator -> when its open epoch was to end, if that was so long ago that somebody should look why nobody votes to end it.
 
-    Nobody is overdue while nothing has come for anybody since the newest snapshot: without Airflow an epoch is sealed when there is something in it. What
+    Nobody is overdue while nothing has come for anybody since the newest snapshot: without Airflow an epoch is ended when there is something in it. What
     waits in sources is not known, so it is taken to be something.
     """
     now, patience = datetime.datetime.now(datetime.UTC), max(rhythm.length, LEAST_PATIENCE)

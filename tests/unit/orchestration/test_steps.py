@@ -395,7 +395,7 @@ def test_who_waits_for_the_token_applies_what_its_dead_holder_has_appended(folde
 
 
 def test_an_epoch_that_is_completed_by_a_fence_is_told_of_at_once(folder, land, monkeypatch):
-    """And not with the seal of who has fenced, which comes when its own epoch ends."""
+    """And not with the vote of who has fenced, which comes when its own epoch ends."""
     file = folder_path(folder) / "cumulus.yaml"
     impatient = "{count: 2, token: 0.000001s, patience: 0.000001s}"
     file.write_text(file.read_text().replace("coordinators: 2", f"coordinators: {impatient}"))
@@ -410,7 +410,7 @@ def test_an_epoch_that_is_completed_by_a_fence_is_told_of_at_once(folder, land, 
 
 
 def test_an_epoch_for_which_nobody_comes_is_told_of(folder, land, monkeypatch):
-    """A person has fenced somebody, or who was to wake the commit has died: it does not wait for the next seal."""
+    """A person has fenced somebody, or who was to wake the commit has died: it does not wait for the next vote."""
     begin(folder, now())
     land(0, "d1", 1)
     steps.apply_epoch(folder, 0, 0)
