@@ -103,6 +103,18 @@ class Call:
     type: Type
     span: Span | None = field(default=None, compare=False, repr=False)
 
+    def __hash__(self) -> int:
+        # computed once: expressions are keys of many tables of the compiler, and as deep as people write them
+        found: int | None = self.__dict__.get("_hash")
+        if found is None:
+            found = hash((self.op, self.args, self.type))
+            object.__setattr__(self, "_hash", found)
+        return found
+
+    def __getstate__(self) -> dict[str, object]:
+        # texts hash differently in another process
+        return {name: value for name, value in self.__dict__.items() if name != "_hash"}
+
 
 Scalar = Const | Var | Call
 

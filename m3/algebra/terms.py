@@ -19,6 +19,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Container, Iterable, Iterator
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 
 from m3.datatypes import INT, MAX_PRECISION, Type
 from m3.errors import CompileError
@@ -131,8 +132,13 @@ def value_type(factors: Iterable[Scalar]) -> Type:
 def variable_type(monomial: Monomial, variable: str) -> Type:
     """The type of a variable: it is never NULL when one of its bindings never is, by type or by a condition."""
     found = [(atom, expr) for atom in monomial.atoms for name, expr in atom.bindings if name == variable]
-    known = any(not e.type.nullable or call("not", call("is_null", e)) in a.conditions for a, e in found)
+    known = any(not e.type.nullable or (a.conditions and _not_null(e) in a.conditions) for a, e in found)
     return found[0][1].type.with_null(not known)
+
+
+@lru_cache(maxsize=4096)
+def _not_null(scalar: Scalar) -> Scalar:
+    return call("not", call("is_null", scalar))
 
 
 def narrow(polynomial: Polynomial) -> Polynomial:

@@ -61,6 +61,7 @@ class Maps:
     #: The derived relations that have one row at most: a group of everything.
     single: frozenset[str] = frozenset()
     _by_meaning: dict[Form, str] = field(default_factory=dict)
+    _columns: dict[str, tuple[Column, ...]] = field(default_factory=dict)
 
     @staticmethod
     def of(draft: Draft) -> Maps:
@@ -126,11 +127,12 @@ class Maps:
         """The keys of a map."""
         if name in self.derived:
             return self.derived[name].columns
-        return next(d.polynomial.columns for d in self.definitions if d.name == name)
+        return self._columns[name]
 
     def _define_map(self, form: Form, polynomial: Polynomial, name: str) -> None:
         self._by_meaning[form] = name
         self.taken.add(name)
+        self._columns[name] = polynomial.columns
         self.definitions.append(Definition(name, polynomial))
 
     def _name_map(self, wish: str, *, numbered: bool) -> str:

@@ -20,7 +20,7 @@ from m3.algebra.terms import Atom, Monomial, components, free, localise, unused_
 from m3.compiler.maps import Definition, Draft, Maps
 from m3.datatypes import Type
 from m3.program import START, MapRef, Relation, Statement
-from m3.scalars import Scalar, Var, const, substitute, variables
+from m3.scalars import Const, Scalar, Var, const, substitute, variables
 
 __all__ = [
     "MEETINGS",
@@ -64,12 +64,26 @@ def materialize_deltas(draft: Draft, *, restricted: bool = False) -> Draft:
                 there = Statement(definition.name, term.keys, (*factors, *term.factors), term.conditions)
                 statements.append((1, START, there))
             for name in dict.fromkeys(a.relation for a in term.atoms):
-                # a derived map changes by rows that carry their own sign: one trigger does for both
-                for sign in (0,) if name in derived else (1, -1):
-                    made = _Maker(definition, term, relations[name], maps, relations, restricted).make_statements(sign)
-                    statements += [(sign, name, s) for s in made]
+                maker = _Maker(definition, term, relations[name], maps, relations, restricted)
+                if name in derived:  # it changes by rows that carry their own sign: one trigger does for both
+                    statements += [(0, name, s) for s in maker.make_statements(0)]
+                    continue
+                inserts = list(maker.make_statements(1))
+                statements += [(1, name, s) for s in inserts]
+                # a delete is an insert times -1, except in the papers' form of self-joins
+                deletes = maker.make_statements(-1) if restricted else map(_negate, inserts)
+                statements += [(-1, name, s) for s in deletes]
         done += 1
     return replace(draft, definitions=tuple(maps.definitions), statements=tuple(statements))
+
+
+def _negate(statement: Statement) -> Statement:
+    """The statement times -1; its coefficient, where it has one, is its first factor."""
+    first = statement.factors[0] if statement.factors else None
+    if not (isinstance(first, Const) and type(first.value) is int and first.type.kind == "int"):
+        return replace(statement, factors=(const(-1), *statement.factors))
+    rest = statement.factors[1:]
+    return replace(statement, factors=rest if first.value == -1 else (const(-first.value), *rest))
 
 
 #: The same pass, held to the paper's restricted M3.

@@ -11,12 +11,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
+from functools import cached_property
 
 from sqlglot import exp
 
 from m3.algebra.attempts import Part, sum_parts
 from m3.algebra.derive import InputQuery
-from m3.algebra.normal import canonical
+from m3.algebra.normal import Form, canonical
 from m3.algebra.rows import Branch, add_conditions, bind, owners
 from m3.algebra.terms import Polynomial, sum_type, unused_name
 from m3.collected import COLLECTED
@@ -130,7 +131,11 @@ class Grouping:
         return count_rows(_drop_nulls(branches, args), [*self.keys, *columns], args)
 
     def _counts_all_rows(self, made: Polynomial) -> bool:
-        return canonical(made) == canonical(count_rows(self.branches, self.keys))
+        return canonical(made) == self._all_rows
+
+    @cached_property
+    def _all_rows(self) -> Form:
+        return canonical(count_rows(self.branches, self.keys))
 
     def _count_values(self, branches: list[Branch], args: list[Var], wish: str) -> Var:
         made = self._count_known(branches, args)

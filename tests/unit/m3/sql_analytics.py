@@ -6,6 +6,10 @@ P, S, D = "postgres", "spark", "duckdb"
 
 #: NAME = (dialect, text).
 ANALYTICS = {
+    "alternatives_over_five_tables": (
+        D,
+        "select count(*) as n, avg(s.qty) as a, sum(s.price) as b, avg(p.list_price) as c, sum(t.store_id) as d, sum(e.emp_id) as f, max(s.qty) - min(s.qty) as g, avg(e.salary) as h from sales s, products p, stores t, employees e, departments d where d.dept_id = s.store_id and p.product_id = s.product_id and t.store_id = s.store_id and ((e.emp_id = s.qty and (p.category <> 'toy' or t.city = 'Bonn') and e.emp_id < 4) or (e.emp_id = s.qty and p.list_price > 0 and t.city <> 'Rome' and d.dname < 'c') or (e.emp_id = s.qty and p.category < t.city and e.active))",
+    ),
     "excluded_from_frames": (
         D,
         "select emp_id, sum(salary) over (order by dept_id, emp_id rows between 2 preceding and current row exclude current row) as a, count(*) over (order by dept_id range between unbounded preceding and current row exclude group) as b, count(salary) over (order by dept_id range between unbounded preceding and unbounded following exclude ties) as c, max(salary) over (order by dept_id groups between 1 preceding and 1 following exclude no others) as d from employees",

@@ -1,0 +1,25 @@
+"""How many maps a query takes: what one map can serve is kept once, and no query takes a map for every set of its tables."""
+
+from __future__ import annotations
+
+from m3 import compile_views
+from m3.program import Program
+from tests.unit.m3.company import RELATIONS
+from tests.unit.m3.sql_analytics import ANALYTICS
+
+
+def compiled(sql: str) -> Program:
+    return compile_views("counts", RELATIONS, {"v": sql}, dialect="duckdb")
+
+
+def test_joins_under_an_or_over_several_tables_are_kept_once() -> None:
+    _, sql = ANALYTICS["alternatives_over_five_tables"]
+    program = compiled(sql)
+    assert any(m.name.startswith("v_rows") for m in program.maps)
+    assert len(program.maps) < 30
+
+
+def test_deletes_are_inserts_with_the_other_sign() -> None:
+    program = compiled("select count(*) as n, sum(a.qty * b.qty) as m from sales a join sales b using (store_id)")
+    counts = {t.sign: len(t.statements) for t in program.triggers}
+    assert counts[1] == counts[-1] > 2
