@@ -36,7 +36,7 @@ from m3.failures import attempted, failed, may_fail, nonzero, tolerated
 from m3.program import Column
 from m3.scalars import Call, Const, Key, Scalar, Scope, Var, call, substitute, vars_of
 
-__all__ = ["FAILED", "Part", "sum_parts"]
+__all__ = ["FAILED", "Part", "drop_implied", "sum_parts"]
 
 #: The column of a derived relation that says whether its row could not be computed; it is no part of an example.
 FAILED = "failed"
@@ -176,6 +176,69 @@ class _Failures:
         about = substitute(scalar, places), tuple(s.relation.name for s in sources), columns
         self._about.setdefault(what or about, about)
         self._terms.setdefault(what or about, []).append(term)
+
+
+# Failures that others imply.
+
+
+def drop_implied(failures: Iterable[Failure]) -> list[Failure]:
+    """The failures without those that are there only where another one is, in the same rows: of ``x + 1``, ``x + 2``, .. of an
+    INT it is enough to look at the last. A view that has both is in error if and only if the last one fails.
+
+    >>> from m3.sql.correlation import count_rows
+    >>> from m3.sql.show import join_example
+    >>> rows = join_example("SELECT a + 1 AS b, a + 7 AS c, a - 2 AS d, 3 + a AS e FROM r")
+    >>> failures = count_rows(rows.branches, rows.columns).failures
+    >>> [f.expression.args[1].value for f in drop_implied(failures)]
+    [7, 2]
+    """
+    failures = list(dict.fromkeys(failures))
+    strongest: dict[object, tuple[int, Failure]] = {}
+    kept: dict[Failure, object] = {}
+    for failure in failures:
+        read = _read_offset(failure.expression)
+        if read is None:
+            continue
+        base, offset = read
+        kept[failure] = shape = (offset >= 0, base, _mark_failing(failure))
+        if shape not in strongest or abs(offset) > strongest[shape][0]:
+            strongest[shape] = abs(offset), failure
+    return [f for f in failures if f not in kept or strongest[kept[f]][1] is f]
+
+
+def _read_offset(scalar: Scalar) -> tuple[Scalar, int] | None:
+    """``base + offset`` of INTs, which fails where ``base`` does or where it is beyond an INT."""
+    if isinstance(scalar, Call) and scalar.op in ("add", "sub") and scalar.type.kind == "int":
+        left, right = scalar.args
+        if isinstance(right, Const) and isinstance(right.value, int):
+            return left, right.value if scalar.op == "add" else -right.value
+        if scalar.op == "add" and isinstance(left, Const) and isinstance(left.value, int):
+            return right, left.value
+    return None
+
+
+def _mark_failing(failure: Failure) -> object:
+    """What is counted, apart from the offset of what fails."""
+
+    def mark(scalar: Scalar) -> Scalar:
+        if not isinstance(scalar, Call):
+            return scalar
+        read = _read_offset(scalar.args[0]) if scalar.op == "fails" else None
+        return Call(scalar.op, tuple(map(mark, scalar.args)) if read is None else read[:1], scalar.type)
+
+    def mark_all(scalars: Iterable[Scalar]) -> tuple[Scalar, ...]:
+        return tuple(map(mark, scalars))
+
+    made = failure.polynomial
+    terms = tuple(
+        replace(
+            t,
+            conditions=mark_all(t.conditions),
+            atoms=tuple(replace(a, conditions=mark_all(a.conditions)) for a in t.atoms),
+        )
+        for t in made.terms
+    )
+    return failure.relations, made.columns, terms
 
 
 def _read_not_null(condition: Scalar) -> Scalar | None:

@@ -9,6 +9,7 @@ import itertools
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
+from m3.algebra.attempts import drop_implied
 from m3.algebra.derive import DerivedQuery, Registry, WindowQuery, map_function
 from m3.algebra.rows import ViewQuery
 from m3.algebra.terms import Atom, Monomial, Polynomial
@@ -82,7 +83,7 @@ class Checks:
         return tuple(checks.values())
 
     def _check_failures(self, view: str, polynomials: Sequence[Polynomial]) -> Iterator[Check]:
-        for failure in dict.fromkeys(f for p in polynomials for f in p.failures):
+        for failure in drop_implied(f for p in polynomials for f in p.failures):
             name = self._maps.keep(failure.polynomial, f"{view}_failed")
             relations = tuple(r for r in failure.relations if r not in self._derived)
             # the map may be older, and its keys named otherwise

@@ -9,7 +9,7 @@ the exact count, sum and sum of squares. A DISTINCT aggregate is one over the di
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from functools import cached_property
 
@@ -27,6 +27,7 @@ from m3.scalars import Call, Const, Scalar, Scope, Var, call, const, numeric_as_
 from m3.simplify import simplify
 from m3.sql.block import AggregateCall, Place
 from m3.sql.correlation import Closed, Space, count_rows, derive_distinct, name_columns, pair_columns
+from m3.sql.lines import Line
 
 __all__ = ["Grouping", "compute_default"]
 
@@ -64,8 +65,8 @@ class Grouping:
         """How many rows the group has."""
         return self._add_input("count", "value", count_rows(self.branches, self.keys))
 
-    def compute_result(self, wanted: AggregateCall, node: exp.Expr, wish: str) -> Scalar:
-        """A call's result as an expression over inputs.
+    def compute_result(self, wanted: AggregateCall, node: exp.Expr, wish: str, line: Line | None = None) -> Scalar:
+        """A call's result as an expression over inputs; ``line`` is what its argument is made of, if its sum is kept.
 
         >>> from m3 import emit
         >>> from m3.sql.show import EXAMPLE
@@ -77,6 +78,8 @@ class Grouping:
             y_2 = y
           COUNT CASE WHEN count > 0 THEN 1 ELSE 0 END;
         """
+        if line is not None:
+            return self._sum_line(wanted, line, node, wish)
         branches, args = self._bind_arguments(wanted)
         if wanted.function == "count":
             return self._count_values(branches, args, wish)
@@ -124,6 +127,11 @@ class Grouping:
             self.inputs.append(InputQuery(name, kind, made, names, order, parameter))
             declared = MapDecl("", made.columns, made.value)
             self._known[form] = Var(name, Input(name, "", kind, names).type_in(declared, len(self.keys)))
+            return self._known[form]
+        found = next(i for i, x in enumerate(self.inputs) if x.name == self._known[form].name)
+        before = self.inputs[found].polynomial
+        failures = tuple(dict.fromkeys((*before.failures, *made.failures)))
+        self.inputs[found] = replace(self.inputs[found], polynomial=replace(before, failures=failures))
         return self._known[form]
 
     def _count_known(self, branches: list[Branch], args: list[Var], *columns: Var) -> Polynomial:
@@ -171,16 +179,29 @@ class Grouping:
         self, wanted: AggregateCall, branches: list[Branch], args: list[Var], node: exp.Expr, wish: str
     ) -> Scalar:
         average = wanted.function == "avg"
-        kind = wanted.args[0].type if not average else numeric_as_decimal(wanted.args[0].type)  # with room for the sum
+        kind = _summed_type(wanted)
         total = self._sum_products(kind, branches, node, args, f"{wish}_sum" if average else wish)
-        result = wanted.type.with_null(False)
-        # every row counts, and a group without rows does not exist: there is no NULL to tell from 0
-        complete = not self.total and self._counts_all_rows(self._count_known(branches, args))
+        complete = self._is_complete(branches, args)
         if complete and not average:
             return total
         count = self._count_values(branches, args, f"{wish}_n")
-        value = Call("div", (total, count), result) if average else total
+        value = Call("div", (total, count), wanted.type.with_null(False)) if average else total
         return value if complete else if_any(count, value)
+
+    def _sum_line(self, wanted: AggregateCall, line: Line, node: exp.Expr, wish: str) -> Scalar:
+        """SUM or AVG of ``factor * x + offset``, from the sum and the count of x."""
+        branches, (asked, base) = self._bind_arguments(replace(wanted, args=(*wanted.args, line.base)))
+        kept = numeric_as_decimal(base.type)
+        summed = self._sum_products(kept, branches, node, [base], f"{wish}_sum", asked=[asked])
+        count = self._count_values(branches, [base], f"{wish}_n")
+        # as an INT it is looked at when it is read, as any total
+        total = call("cast", line.total(summed, count), to=sum_type(_summed_type(wanted)))
+        value = Call("div", (total, count), wanted.type.with_null(False)) if wanted.function == "avg" else total
+        return value if self._is_complete(branches, [base]) else if_any(count, value)
+
+    def _is_complete(self, branches: list[Branch], args: list[Var]) -> bool:
+        """Whether every row counts, and a group without rows does not exist: there is no NULL to tell from 0."""
+        return not self.total and self._counts_all_rows(self._count_known(branches, args))
 
     def _compute_moment(
         self, wanted: AggregateCall, branches: list[Branch], args: list[Var], node: exp.Expr, wish: str
@@ -207,14 +228,22 @@ class Grouping:
             return result
         return if_any(count, call("coalesce", result, call("cast", const("NaN"), to=DOUBLE)))
 
-    def _sum_products(self, kind: Type, branches: list[Branch], node: exp.Expr, args: list[Var], wish: str) -> Var:
-        """The sum of a product over the rows where it is not NULL."""
+    def _sum_products(
+        self,
+        kind: Type,
+        branches: list[Branch],
+        node: exp.Expr,
+        args: list[Var],
+        wish: str,
+        asked: Sequence[Var] | None = None,
+    ) -> Var:
+        """The sum of a product over the rows where it is not NULL. ``asked``: what is computed for each row, instead of ``args``."""
         value = sum_type(kind)
         parts = []
         for branch in branches:
-            asked = [branch.env[a.key] for a in args]
-            products = self._multiply_out(asked, value)
-            parts.append(Part(branch, pair_columns(branch, self.keys), products, _not_null(branch, args), asked))
+            products = self._multiply_out([branch.env[a.key] for a in args], value)
+            computed = [branch.env[a.key] for a in (args if asked is None else asked)]
+            parts.append(Part(branch, pair_columns(branch, self.keys), products, _not_null(branch, args), computed))
         made_total = sum_parts(name_columns(self.keys), value, parts)
         factors = ([*t.factors, *(f for a in t.atoms for f in a.factors)] for t in made_total.terms)
         if any(sum(f.type.scale for f in term) > value.scale for term in factors):
@@ -233,6 +262,12 @@ class Grouping:
         if any(sum(f.type.scale for f in m) > value.scale for m in simplified):
             return [tuple(args)]  # multiplied out it would have more decimals than the sum has room for
         return simplified
+
+
+def _summed_type(wanted: AggregateCall) -> Type:
+    """The type of what SUM or AVG adds up; for AVG with room for the sum."""
+    kind = wanted.args[0].type
+    return numeric_as_decimal(kind) if wanted.function == "avg" else kind
 
 
 def if_any(count: Scalar, value: Scalar) -> Scalar:

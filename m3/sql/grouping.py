@@ -24,6 +24,7 @@ from m3.sql.calls import read_call
 from m3.sql.correlation import Closed, close, count_rows, indicate_positive, name_columns, store_rows
 from m3.sql.functions import make_reader
 from m3.sql.joining import Workspace
+from m3.sql.lines import Line, find_lines
 from m3.sql.names import Names
 from m3.sql.places import fold_case
 
@@ -302,6 +303,10 @@ MUCH = 390
 MUCH_TIED = 120
 
 
+#: A call over what the rows of a grouping know, and the line that its argument is of something else, if that is of use.
+Asked = tuple[AggregateCall, Line | None]
+
+
 @dataclass(frozen=True)
 class LinearGroups:
     """A grouping whose aggregates are all linear: its keys, its inputs, the count of a group's rows, and what the
@@ -348,13 +353,14 @@ class Groups:
         env |= {v.key: const(int(False)) for v, _ in self.grouping.indicators}
         return LinearGroups(tuple(keys), tuple(grouped.inputs), count_rows(closed.branches, names), env)
 
-    def _close_base(self, keys: Sequence[Scalar]) -> tuple[Closed, list[Var], list[AggregateCall]]:
+    def _close_base(self, keys: Sequence[Scalar]) -> tuple[Closed, list[Var], list[Asked]]:
         """The base rows without outer columns, knowing the keys and the arguments of all calls."""
         registry = self.base.context.registry
         names = [Var(self.grouping.variable(k).name, k.type, registry.scope("part")) for k in keys]
         env: dict[Key, Scalar] = {c.key: k for c, k in zip(names, keys, strict=True)}
         args = []
-        for wanted in (a.call for a in self.grouping.aggregates):
+        calls = [a.call for a in self.grouping.aggregates]
+        for wanted, line in zip(calls, find_lines(calls), strict=True):
             scope = registry.scope("part")
             given = tuple(Var(f"{i}", a.type, scope) for i, a in enumerate(wanted.args))
             env |= {v.key: a for v, a in zip(given, wanted.args, strict=True)}
@@ -362,7 +368,11 @@ class Groups:
             if wanted.where is not None:
                 where = Var("where", wanted.where.type, scope)
                 env[where.key] = wanted.where
-            args.append(replace(wanted, args=given, where=where))
+            if line is not None:
+                base = Var("base", line.base.type, scope)
+                env[base.key] = line.base
+                line = replace(line, base=base)
+            args.append((replace(wanted, args=given, where=where), line))
         self.base.expand(env.values())
         self._store_base()
         branches = [replace(b, env={**b.env, **{n: b.value(s) for n, s in env.items()}}) for b in self.base.branches]
@@ -388,8 +398,9 @@ class Groups:
         keys = [*closed.columns(), *names]
         return aggregates.Grouping(self.base, closed.branches, keys, {c.name for c in name_columns(keys)}, not names)
 
-    def _compute_results(self, grouped: aggregates.Grouping, args: Sequence[AggregateCall]) -> list[Scalar]:
-        return [grouped.compute_result(c, a.node, a.name) for c, a in zip(args, self.grouping.aggregates, strict=True)]
+    def _compute_results(self, grouped: aggregates.Grouping, args: Sequence[Asked]) -> list[Scalar]:
+        pairs = zip(args, self.grouping.aggregates, strict=True)
+        return [grouped.compute_result(wanted, a.node, a.name, line) for (wanted, line), a in pairs]
 
     def _derive_set(self, number: int) -> list[Branch]:
         """The groups of one grouping set."""

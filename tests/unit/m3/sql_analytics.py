@@ -6,6 +6,14 @@ P, S, D = "postgres", "spark", "duckdb"
 
 #: NAME = (dialect, text).
 ANALYTICS = {
+    "sums_of_lines": (
+        D,
+        "select dept_id, sum(salary) as a, sum(salary + 1) as b, sum(0.5 - salary * 2) as c, avg(3 + salary) as d, sum(-salary) as e, sum(salary * 2 - 1) filter (where active) as f, sum(salary - 1) filter (where active) as g, sum(distinct salary + 1) as h from employees group by dept_id having sum(salary * 3) > 0 or sum(salary + 2) is null",
+    ),
+    "sums_of_lines_of_rows_without_a_match": (
+        D,
+        "select m, count(*) as n from (select d.dept_id, sum(e.emp_id + 1) + sum(e.emp_id) - sum(7 - e.emp_id) as m, max(budget) as b from departments d left join employees e on e.dept_id = d.dept_id and e.emp_id > d.budget / 10 group by d.dept_id) t group by m",
+    ),
     "alternatives_over_five_tables": (
         D,
         "select count(*) as n, avg(s.qty) as a, sum(s.price) as b, avg(p.list_price) as c, sum(t.store_id) as d, sum(e.emp_id) as f, max(s.qty) - min(s.qty) as g, avg(e.salary) as h from sales s, products p, stores t, employees e, departments d where d.dept_id = s.store_id and p.product_id = s.product_id and t.store_id = s.store_id and ((e.emp_id = s.qty and (p.category <> 'toy' or t.city = 'Bonn') and e.emp_id < 4) or (e.emp_id = s.qty and p.list_price > 0 and t.city <> 'Rome' and d.dname < 'c') or (e.emp_id = s.qty and p.category < t.city and e.active))",
