@@ -14,6 +14,7 @@ from sqlglot import exp
 from m3.program import Relation
 from m3.scalars import Call, Const, Scalar, Var, conjuncts, const, vars_of
 from m3.simplify import as_filter
+from m3.sql.alternatives import split_alternatives
 from m3.sql.block import Block, Combined, Constants, From, Join, Limited, Query, Table, columns_of, placeholders
 
 __all__ = ["normalise"]
@@ -62,6 +63,8 @@ def normalise(query: Query, *, ordered: bool = True) -> Query:
             return replace(query, query=normalise(query.query, ordered=False), order=order)
         case Block():
             block = replace(query, order=order if query.first_of is None else query.order)
+            elsewhere = {key for s in _find_scalars(replace(block, conditions=(), subqueries=())) for key in vars_of(s)}
+            block = split_alternatives(block, elsewhere)
             found = dict.fromkeys(part for condition in block.conditions for part in conjuncts(as_filter(condition)))
             conditions = tuple(sorted((c for c in found if c != const(True)), key=lambda c: bool(placeholders([c]))))
             made = replace(

@@ -6,6 +6,18 @@ P, S, D = "postgres", "spark", "duckdb"
 
 #: NAME = (dialect, text).
 ANALYTICS = {
+    "no_row_with_one_of_two_columns": (
+        D,
+        "select d.dept_id, d.city from departments d where not exists (select * from employees e where (e.dept_id = d.dept_id or e.manager_id = d.dept_id) and e.salary > 10)",
+    ),
+    "a_row_with_one_of_three_columns": (
+        D,
+        "select d.city, count(*) as n from departments d where exists (select 1 from employees e join projects p on p.dept_id = e.dept_id where e.dept_id = d.budget or (p.proj_id = d.dept_id and d.budget > 0) or e.manager_id + 1 = d.dept_id) or d.city = 'Rome' group by d.city",
+    ),
+    "alternatives_within_alternatives": (
+        D,
+        "select e.emp_id from employees e where (not exists (select * from assignments a where a.emp_id = e.emp_id or a.proj_id = e.dept_id) and e.active) or not exists (select * from projects p where p.dept_id = e.dept_id or p.dept_id = e.manager_id and exists (select 1 from stores s where s.store_id = p.proj_id or s.store_id = e.emp_id))",
+    ),
     "sums_of_lines": (
         D,
         "select dept_id, sum(salary) as a, sum(salary + 1) as b, sum(0.5 - salary * 2) as c, avg(3 + salary) as d, sum(-salary) as e, sum(salary * 2 - 1) filter (where active) as f, sum(salary - 1) filter (where active) as g, sum(distinct salary + 1) as h from employees group by dept_id having sum(salary * 3) > 0 or sum(salary + 2) is null",

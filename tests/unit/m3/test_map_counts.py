@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from m3 import compile_views
+from m3.explain.cost import costs
 from m3.program import Program
 from tests.unit.m3.company import RELATIONS
 from tests.unit.m3.sql_analytics import ANALYTICS
@@ -23,3 +24,10 @@ def test_deletes_are_inserts_with_the_other_sign() -> None:
     program = compiled("select count(*) as n, sum(a.qty * b.qty) as m from sales a join sales b using (store_id)")
     counts = {t.sign: len(t.statements) for t in program.triggers}
     assert counts[1] == counts[-1] > 2
+
+
+def test_alternatives_of_a_subquery_are_looked_up() -> None:
+    _, sql = ANALYTICS["no_row_with_one_of_two_columns"]
+    program = compiled(sql)
+    assert not [c.event for c in costs(program) if c.scans]
+    assert len(program.maps) <= 8
