@@ -11,9 +11,10 @@ import click
 from cumulus_ops.cli.analysing import advice_on
 from cumulus_ops.cli.options import explain_errors
 from cumulus_ops.coordination.plan import read_plan
-from cumulus_ops.opening.runtime import initialise
+from cumulus_ops.opening.runtime import build_program, initialise
 from cumulus_ops.project.errors import InputProblem
 from cumulus_ops.project.project_file import FILE_NAME, load_project
+from m3.explain.report import scan_notes
 
 __all__ = ["init", "land_sample", "write_project"]
 
@@ -209,6 +210,9 @@ def init(folder: Path, name: str | None, empty: bool) -> None:
     click.echo(f"{project.name}: {len(project.relations)} relations, {views} views; the catalog is ready")
     for note in () if plan is None else (*plan.notes_since(before), advice_on(project, plan)):
         if note is not None:
+            click.echo(f"note: {note}", err=True)
+    if before is None:  # else it has been said, and compiling takes time
+        for note in scan_notes(build_program(project)):
             click.echo(f"note: {note}", err=True)
     if written:
         where = "" if folder.resolve() == Path.cwd() else f"cd {folder} && "

@@ -21,6 +21,7 @@ __all__ = [
     "explain",
     "headline",
     "restrict",
+    "scan_notes",
     "scans",
     "signature",
     "source_words",
@@ -362,6 +363,37 @@ def scans(program: Program) -> list[Scan]:
         for access in accesses(trigger, statement)
         if access.kind == "scan"
     ]
+
+
+def scan_notes(program: Program) -> Iterator[str]:
+    """For each view the maps of which one event reads all, how many entries that is, and how to write it otherwise.
+
+    >>> from m3 import compile_views
+    >>> from m3.datatypes import INT
+    >>> from m3.program import Column, Relation
+    >>> ab = (Column("a", INT), Column("b", INT))
+    >>> tables = (Relation("r", ab, ("a",), 5000), Relation("s", ab, ("a",)))
+    >>> sql = "SELECT COUNT(*) AS n FROM r JOIN s ON r.b < s.b"
+    >>> for note in scan_notes(compile_views("p", tables, {"v": sql})):
+    ...     print(note.partition(": ")[2].partition(". ")[0])
+    each event of r reads all of m_s_1, a row for each value that is there
+    each event of s reads all of m_r_1, up to 5,000 rows per event
+    """
+    for view in program.views:
+        part = restrict(program, view.name)
+        sizes = Sizes(part)
+        found: dict[str, list[str]] = {}
+        for scan in scans(part):
+            if not scan.single:
+                found.setdefault(scan.map, []).append(scan.event[1:])
+        for name, by in found.items():
+            size = sizes.size(name)
+            many = f"up to {size:,.0f} rows per event" if size is not None else "a row for each value that is there"
+            yield (
+                f"view {view.name}: each event of {', '.join(dict.fromkeys(by))} reads all of {name}, {many}. "
+                "An equality beside the comparison makes it a lookup; a join by a = x OR b = x can be two joins, "
+                "the second with AND (a = x) IS NOT TRUE, put together by UNION ALL"
+            )
 
 
 # The part of a program that one view needs.

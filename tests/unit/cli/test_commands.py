@@ -241,3 +241,14 @@ def test_existing_tables_are_loaded_once_in_batches_before_all_drops(call, shop,
     assert "before" in call("load", tables, "--project", shop).output
     found = json.loads(call("query", "revenue", "--project", shop, "--tentative", "--json").stdout)
     assert [row["final_by"] for row in found] == ["tentative"] * 3
+
+
+def test_init_tells_which_view_reads_whole_maps(call, tmp_path):
+    folder = tmp_path / "scanning"
+    assert call("init", "--empty", folder).exit_code == 0
+    (folder / "views" / "revenue.sql").write_text(
+        "SELECT COUNT(*) AS n FROM orders JOIN customers ON o_customer < c_name"
+    )
+    told = call("init", folder).stderr
+    assert "view revenue: each event of orders reads all of" in told
+    assert "view revenue_by_city" not in told

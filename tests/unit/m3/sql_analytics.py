@@ -6,6 +6,11 @@ P, S, D = "postgres", "spark", "duckdb"
 
 #: NAME = (dialect, text).
 ANALYTICS = {
+    "a_join_by_alternatives_as_two": (
+        D,
+        "select d.dept_id, e.emp_id from departments d join employees e on e.dept_id = d.dept_id union all select d.dept_id, e.emp_id from departments d join employees e on e.manager_id = d.dept_id and (e.dept_id = d.dept_id) is not true",
+        "select d.dept_id, e.emp_id from departments d join employees e on e.dept_id = d.dept_id or e.manager_id = d.dept_id",
+    ),
     "no_row_with_one_of_two_columns": (
         D,
         "select d.dept_id, d.city from departments d where not exists (select * from employees e where (e.dept_id = d.dept_id or e.manager_id = d.dept_id) and e.salary > 10)",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from m3 import compile_views
 from m3.explain.cost import costs
+from m3.explain.report import scan_notes
 from m3.program import Program
 from tests.unit.m3.company import RELATIONS
 from tests.unit.m3.sql_analytics import ANALYTICS
@@ -31,3 +32,9 @@ def test_alternatives_of_a_subquery_are_looked_up() -> None:
     program = compiled(sql)
     assert not [c.event for c in costs(program) if c.scans]
     assert len(program.maps) <= 8
+
+
+def test_views_that_scan_are_told() -> None:
+    (note, *_) = scan_notes(compiled("select count(*) as n from sales a join stores b on a.qty < b.store_id"))
+    assert note.startswith("view v: each event of ")
+    assert not list(scan_notes(compiled(ANALYTICS["no_row_with_one_of_two_columns"][1])))
