@@ -14,7 +14,7 @@ from fractions import Fraction
 from typing import Any
 
 from m3.datatypes import Type
-from m3.functions import Value
+from m3.dictionary.types import Value
 from m3.program import Input
 
 __all__ = ["COLLECTED", "INPUTS", "collected", "interpolated", "misfit", "place_of_fraction", "rank", "rounded_sum"]

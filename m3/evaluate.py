@@ -17,8 +17,10 @@ from decimal import ROUND_DOWN, Decimal, InvalidOperation
 from fractions import Fraction
 
 from m3.datatypes import INT64_MAX, INT64_MIN, Type
+from m3.dictionary import FUNCTIONS
+from m3.dictionary.types import EXACT, Value
 from m3.errors import ValueProblem, shortened
-from m3.functions import EXACT, FUNCTIONS, Value
+from m3.functions import KERNELS
 from m3.functions.numbers import division_by_zero
 from m3.scalars import Call, Const, Scalar, Var
 
@@ -149,11 +151,11 @@ def _case(scalar: Call, env: Mapping[str, Value]) -> Value:
 
 def _strict(scalar: Call, args: list[Value]) -> Value:
     """Operations of values: most are NULL as soon as one argument is."""
-    function = FUNCTIONS.get(scalar.op)
-    if any(a is None for a in args) and not (function and function.computes_nulls):
+    entry = FUNCTIONS.get(scalar.op)
+    if any(a is None for a in args) and not (entry and entry.computes_nulls):
         return None
-    if function is not None:
-        return coerce(function.compute(args, scalar.type), scalar.type)
+    if entry is not None:
+        return coerce(KERNELS[scalar.op](args, scalar.type), scalar.type)
     if scalar.op in _COMPARE:
         return _compare(scalar.op, args[0], args[1])
     if scalar.op == "cast":

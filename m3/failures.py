@@ -22,6 +22,7 @@ from fractions import Fraction
 from functools import lru_cache
 
 from m3.datatypes import INT64_MAX, INT64_MIN, MAX_PRECISION, Type
+from m3.dictionary import FUNCTIONS
 from m3.errors import ValueProblem
 from m3.evaluate import DEFAULTS, evaluate
 from m3.scalars import Call, Const, Scalar, Var, call, conjuncts, const
@@ -40,21 +41,15 @@ __all__ = [
 
 #: Operations that have a value for all arguments, or whose arguments decide alone whether they fail.
 TOTAL = frozenset({
-    "and", "or", "not", "is_null", "same", "eq", "ne", "lt", "le", "gt", "ge", "in", "upper", "lower", "concat", "concat_ws",
-    "substring", "substring_signed", "left_signed", "right_signed", "length", "octet_length", "trim", "ltrim", "rtrim", "translate", "position", "reverse", "initcap",
-    "starts_with", "ends_with", "contains", "ascii", "sign", "year", "quarter", "month", "week", "iso_year", "day",
-    "day_of_week", "day_of_year", "hour", "minute", "second", "epoch", "days_between", "last_day",
-    "is_nan", "is_infinite", "epoch_us", "seconds_between", "try_cast", "try_json_text", "atan", "atan2", "tanh", "asinh",
-    "cbrt", "degrees", "radians", "var_pop", "var_samp", "stddev_pop", "stddev_samp",
-    "bits_and", "bits_or", "bits_xor", "bits_not", "covar_pop", "covar_samp", "corr", "regr_slope", "regr_intercept", "regr_r2", "regr_sxx", "regr_sxy",
+    "and", "or", "not", "is_null", "same", "eq", "ne", "lt", "le", "gt", "ge", "in", "try_cast",
+    *(e.name for e in FUNCTIONS.values() if not e.fails),
 })  # fmt: skip
 #: Operations that fail for nothing but a literal argument that the compiler has looked at.
-BY_LITERAL: Mapping[str, tuple[int, ...]] = {
-    "like": (1, 2), "regexp_like": (1,), "left": (1,), "right": (1,), "substring_standard": (2,), "lpad": (1,), "rpad": (1,), "split_part": (2,),
-    "date_trunc": (0,), "format_date": (1,),
-}  # fmt: skip
+BY_LITERAL: Mapping[str, tuple[int, ...]] = {e.name: e.blame for e in FUNCTIONS.values() if e.blame}
 #: Operations whose results may only be too large for their type.
-BOUNDED = frozenset({"add", "sub", "mul", "neg", "abs", "round", "trunc", "ceil", "floor", "case", "coalesce", "greatest", "least"})  # fmt: skip
+BOUNDED = frozenset(
+    {"add", "sub", "mul", "neg", "case", "coalesce", *(e.name for e in FUNCTIONS.values() if e.bounded)}
+)
 #: Operations whose result is one of their arguments, or nearer to 0.
 CHOOSING = frozenset({"case", "coalesce", "greatest", "least", "trunc", "mod"})
 #: Operations on numbers whose failure for literals is one of data: ``CASE WHEN FALSE THEN 1 / 0 END``.

@@ -19,9 +19,9 @@ from dataclasses import dataclass, field
 from decimal import Decimal
 
 from m3.datatypes import BOOL, DATE, DOUBLE, INT, STRING, TIMESTAMP, Type
+from m3.dictionary import ACCEPTED, CONVERTED, FUNCTIONS
+from m3.dictionary.types import arithmetic_type, as_decimal, common_type, numeric_as_decimal
 from m3.errors import ProgramError, Span
-from m3.functions import FUNCTIONS
-from m3.functions.spec import ACCEPTED, CONVERTED, arithmetic_type, as_decimal, common_type, numeric_as_decimal
 
 __all__ = [
     "OPERATIONS",
@@ -120,7 +120,7 @@ Scalar = Const | Var | Call
 
 ARITHMETIC = ("add", "sub", "mul", "div", "neg")
 COMPARISONS = ("eq", "ne", "lt", "le", "gt", "ge", "same")
-#: op -> what it is: the operators, and the functions of :mod:`m3.functions`. ``case``: (cond, value)*, else. ``cast`` and
+#: op -> what it is: the operators, and the functions of :mod:`m3.dictionary`. ``case``: (cond, value)*, else. ``cast`` and
 #: ``try_cast``: to the node's own type.
 OPERATIONS: Mapping[str, str] = {
     "add": "a + b", "sub": "a - b", "mul": "a * b", "div": "a / b, rounded half up", "neg": "-a",

@@ -21,9 +21,10 @@ from lark.lexer import PatternStr
 
 from m3.collected import INPUTS
 from m3.datatypes import Type
+from m3.dictionary import FUNCTIONS
+from m3.dictionary.types import Value
 from m3.errors import M3Error, ProgramError, Span, SyntaxProblem
 from m3.formatting import format_name, format_program, format_scalar, format_statement
-from m3.functions import FUNCTIONS, Value
 from m3.program import (
     START,
     Check,

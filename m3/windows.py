@@ -12,9 +12,9 @@ from functools import cmp_to_key
 from typing import Any
 
 from m3.collected import rank
+from m3.dictionary.types import EXACT
 from m3.errors import ValueProblem
 from m3.evaluate import DEFAULTS, FAILURES, Value, coerce, evaluate
-from m3.functions import EXACT
 from m3.program import Frame, WindowFunction
 
 __all__ = ["FUNCTIONS", "windowed"]

@@ -18,9 +18,10 @@ from cumulus_ops.maps.columns import alike, is_wide, logical_type, physical_type
 from cumulus_ops.project.errors import InputProblem
 from m3 import ValueProblem
 from m3.datatypes import Type
+from m3.dictionary import FUNCTIONS
+from m3.dictionary.types import Value
 from m3.evaluate import FAILURES, SPACES
 from m3.evaluate import evaluate as evaluate_one
-from m3.functions import FUNCTIONS, Value
 from m3.scalars import Call, Const, Scalar, Var
 
 __all__ = ["by_arguments", "by_row", "by_value", "cast", "convert", "failing_arguments", "try_cast"]

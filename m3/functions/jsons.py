@@ -2,6 +2,7 @@
 
 A path is the JSON array of its keys and indexes, ``'["a",0]'`` for ``$.a[0]``; a negative index counts from the end.
 
+>>> from m3.datatypes import STRING
 >>> json_text(['{"a": [1.50, {"b": true}]}', '["a",0]'], STRING), json_text(['{"a": [1.50, {"b": true}]}', '["a",1]'], STRING)
 ('1.50', '{"b":true}')
 """
@@ -9,14 +10,16 @@ A path is the JSON array of its keys and indexes, ``'["a",0]'`` for ``$.a[0]``; 
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from functools import lru_cache
 from typing import Any
 
-from m3.datatypes import STRING, Type
+from m3.datatypes import Type
+from m3.dictionary.types import Value
 from m3.errors import ValueProblem, shortened
-from m3.functions.spec import Function, Value, table
+from m3.functions.kernel import Compute
 
-__all__ = ["JSONS", "json_text"]
+__all__ = ["KERNELS", "json_text"]
 
 
 #: Objects and arrays within each other: how many Python can hold depends on who calls.
@@ -99,7 +102,7 @@ def _try_json_text(args: list[Any], to: Type) -> Value:
         return None
 
 
-JSONS = table(
-    Function("json_text", "JSON_TEXT(a, path)", ("string", "string"), STRING, json_text, nulls="partial"),
-    Function("try_json_text", "JSON_TEXT(a, path), NULL if that is no JSON", ("string", "string"), STRING, _try_json_text, nulls="partial"),
-)  # fmt: skip
+KERNELS: Mapping[str, Compute] = {
+    "json_text": json_text,
+    "try_json_text": _try_json_text,
+}

@@ -4,18 +4,17 @@ from __future__ import annotations
 
 import calendar
 import datetime
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from decimal import ROUND_DOWN, Decimal
 from typing import Any
 
-from m3.datatypes import DATE, INT, STRING, TIMESTAMP, Type, decimal
+from m3.datatypes import Type
+from m3.dictionary.types import Value
 from m3.errors import ValueProblem
-from m3.functions.spec import Function, Operand, Value, first_type, table
+from m3.functions.kernel import Compute
 
-__all__ = ["MOMENTS", "PARTS", "UNITS"]
+__all__ = ["KERNELS", "UNITS"]
 
-#: A span of time in seconds: any two timestamps differ by fewer than 10**12.
-SECONDS = decimal(18, 6)
 EPOCH = datetime.datetime(1970, 1, 1)
 Moment = datetime.date | datetime.datetime
 
@@ -97,10 +96,6 @@ def _bucket(args: list[Any], _: Type) -> datetime.datetime:
         raise _out_of_range(f"the span of {value}") from error
 
 
-def _second_type(args: Sequence[Operand]) -> Type:
-    return args[1].type.with_null(False)
-
-
 def _make_date(args: list[Any], _: Type) -> datetime.date:
     try:
         return datetime.date(*args)
@@ -156,64 +151,29 @@ FORMATS: Mapping[str, Callable[[datetime.datetime], str]] = {
 }  # fmt: skip
 
 
-def _part(name: str, text: str, of: Callable[[Any], int]) -> Function:
-    return Function(name, text, ("moment",), INT, lambda args, _: of(args[0]))
-
-
-#: Functions from one moment to an integer.
-PARTS = table(
-    _part("year", "year of a date", lambda a: a.year),
-    _part("quarter", "quarter of a date, 1 to 4", lambda a: (a.month + 2) // 3),
-    _part("month", "month of a date", lambda a: a.month),
-    _part("week", "ISO week of a date, 1 to 53", lambda a: a.isocalendar()[1]),
-    _part("iso_year", "year that the ISO week belongs to", lambda a: a.isocalendar()[0]),
-    _part("day", "day of a date", lambda a: a.day),
-    _part("day_of_week", "day of the week, 1 for Sunday to 7 for Saturday", lambda a: a.isoweekday() % 7 + 1),
-    _part("day_of_year", "day of the year, from 1", lambda a: a.timetuple().tm_yday),
-    _part("hour", "hour of a timestamp", lambda a: _stamp(a).hour),
-    _part("minute", "minute of a timestamp", lambda a: _stamp(a).minute),
-    _part("second", "whole second of a timestamp", lambda a: _stamp(a).second),
-    _part("epoch_us", "microseconds since 1970", lambda a: _micros(_stamp(a) - EPOCH)),
-    _part("epoch", "whole seconds since 1970, downwards", lambda a: (_stamp(a) - EPOCH) // datetime.timedelta(seconds=1)),
-)  # fmt: skip
-
-MOMENTS: Mapping[str, Function] = {
-    **PARTS,
-    **table(
-        Function("add_days", "ADD_DAYS(a, days)", ("moment", "int"), first_type, _shift_by("days")),
-        Function("add_months", "ADD_MONTHS(a, months)", ("moment", "int"), first_type, _add_months),
-        Function("add_seconds", "ADD_SECONDS(a, seconds)", ("timestamp", "int"), TIMESTAMP, _shift_by("seconds")),
-        Function("last_day", "last day of the month", ("moment",), DATE, _last_day),
-        Function(
-            "days_between",
-            "days from b to a, times of day left aside",
-            ("moment", "moment"),
-            INT,
-            lambda args, _: (_date(args[0]) - _date(args[1])).days,
-        ),
-        Function(
-            "seconds_between",
-            "seconds from b to a, with microseconds",
-            ("timestamp", "timestamp"),
-            SECONDS,
-            lambda args, _: Decimal(_micros(args[0] - args[1])).scaleb(-6),
-        ),
-        Function("date_trunc", "DATE_TRUNC(unit, a)", ("string", "moment"), _second_type, _truncate),
-        Function(
-            "time_bucket",
-            "TIME_BUCKET(a, microseconds, origin): the start of the span that a is in",
-            ("timestamp", "int", "timestamp"),
-            TIMESTAMP,
-            _bucket,
-        ),
-        Function("make_date", "MAKE_DATE(year, month, day)", ("int", "int", "int"), DATE, _make_date),
-        Function(
-            "make_timestamp",
-            "MAKE_TIMESTAMP(year, month, day, hour, minute, second)",
-            ("int", "int", "int", "int", "int", "number"),
-            TIMESTAMP,
-            _make_timestamp,
-        ),
-        Function("format_date", "FORMAT_DATE(a, '%Y-%m-%d')", ("moment", "string"), STRING, _format),
-    ),
+KERNELS: Mapping[str, Compute] = {
+    "year": lambda args, _: args[0].year,
+    "quarter": lambda args, _: (args[0].month + 2) // 3,
+    "month": lambda args, _: args[0].month,
+    "week": lambda args, _: args[0].isocalendar()[1],
+    "iso_year": lambda args, _: args[0].isocalendar()[0],
+    "day": lambda args, _: args[0].day,
+    "day_of_week": lambda args, _: args[0].isoweekday() % 7 + 1,
+    "day_of_year": lambda args, _: args[0].timetuple().tm_yday,
+    "hour": lambda args, _: _stamp(args[0]).hour,
+    "minute": lambda args, _: _stamp(args[0]).minute,
+    "second": lambda args, _: _stamp(args[0]).second,
+    "epoch_us": lambda args, _: _micros(_stamp(args[0]) - EPOCH),
+    "epoch": lambda args, _: (_stamp(args[0]) - EPOCH) // datetime.timedelta(seconds=1),
+    "add_days": _shift_by("days"),
+    "add_months": _add_months,
+    "add_seconds": _shift_by("seconds"),
+    "last_day": _last_day,
+    "days_between": lambda args, _: (_date(args[0]) - _date(args[1])).days,
+    "seconds_between": lambda args, _: Decimal(_micros(args[0] - args[1])).scaleb(-6),
+    "date_trunc": _truncate,
+    "time_bucket": _bucket,
+    "make_date": _make_date,
+    "make_timestamp": _make_timestamp,
+    "format_date": _format,
 }

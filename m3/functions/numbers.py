@@ -3,27 +3,17 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping
 from decimal import ROUND_CEILING, ROUND_DOWN, ROUND_FLOOR, ROUND_HALF_UP, Decimal
 from fractions import Fraction
 from typing import Any
 
-from m3.datatypes import BOOL, DOUBLE, INT, Type
-from m3.errors import ProgramError, ValueProblem
-from m3.functions.spec import (
-    EXACT,
-    Function,
-    Operand,
-    Value,
-    arithmetic_type,
-    bounded,
-    common_type,
-    constant,
-    first_type,
-    table,
-)
+from m3.datatypes import Type
+from m3.dictionary.types import EXACT, Value
+from m3.errors import ValueProblem
+from m3.functions.kernel import Compute
 
-__all__ = ["DOUBLES", "NUMBERS", "division_by_zero", "whole"]
+__all__ = ["KERNELS", "division_by_zero", "whole"]
 
 
 def division_by_zero() -> ValueProblem:
@@ -103,30 +93,6 @@ def _rounding(mode: str) -> Callable[[list[Any], Type], Value]:
     return compute
 
 
-def _digits_type(args: Sequence[Operand]) -> Type:
-    """ROUND and TRUNC: the scale becomes the constant number of digits, with room for one more integral digit."""
-    t = args[0].type
-    digits = constant(args[1]) if len(args) > 1 else 0
-    if not isinstance(digits, int) and t.kind == "decimal":
-        raise ProgramError(
-            "a number of digits that is not constant", kind="digits", hint="ROUND(a, n) with a number for n"
-        )
-    if t.kind != "decimal" or not isinstance(digits, int):
-        return t.with_null(False)
-    scale = max(0, min(t.scale, digits))
-    return bounded(t.precision - t.scale + 1 + scale, scale)
-
-
-def _whole_type(args: Sequence[Operand]) -> Type:
-    """CEIL and FLOOR: no decimals are left."""
-    t = args[0].type
-    return bounded(t.precision - t.scale + 1, 0) if t.kind == "decimal" else INT
-
-
-def _sign_type(args: Sequence[Operand]) -> Type:
-    return DOUBLE if args[0].type.kind == "double" else INT
-
-
 def _extreme(better: Callable[[Any, Any], bool]) -> Callable[[list[Any], Type], Value]:
     """GREATEST and LEAST skip NULLs; NaN is greater than every number."""
 
@@ -144,33 +110,10 @@ def _greater(a: Any, b: Any) -> bool:
     return bool(b == b and (a != a or a > b))
 
 
-def _common(name: str) -> Callable[[Sequence[Operand]], Type]:
-    return lambda args: common_type(name, [a.type for a in args]).with_null(False)
-
-
-NUMBERS = table(
-    Function("mod", "a % b, with the sign of a", ("numeric",) * 2, lambda a: arithmetic_type("mod", a), _mod, alike=True),
-    Function("pmod", "PMOD(a, b), not negative where b is not", ("numeric",) * 2, lambda a: arithmetic_type("mod", a), _positive_mod, alike=True),
-    Function("idiv", "a DIV b, towards zero", ("numeric",) * 2, INT, _integer_division, alike=True),
-    Function("abs", "|a|", ("numeric",), first_type, lambda args, _: args[0].copy_abs() if isinstance(args[0], Decimal) else abs(args[0])),
-    Function("sign", "-1, 0 or 1", ("numeric",), _sign_type, _sign),
-    Function("round", "ROUND(a, digits), half up", ("numeric", "int"), _digits_type, _rounding(ROUND_HALF_UP), optional=1),
-    Function("trunc", "TRUNC(a, digits), towards zero", ("numeric", "int"), _digits_type, _rounding(ROUND_DOWN), optional=1),
-    Function("ceil", "the next integer, upwards", ("numeric",), _whole_type, _rounding(ROUND_CEILING)),
-    Function("floor", "the next integer, downwards", ("numeric",), _whole_type, _rounding(ROUND_FLOOR)),
-    Function("bits_and", "a & b", ("int", "int"), INT, lambda args, _: args[0] & args[1]),
-    Function("bits_or", "a | b", ("int", "int"), INT, lambda args, _: args[0] | args[1]),
-    Function("bits_xor", "a # b, the bits in which they differ", ("int", "int"), INT, lambda args, _: args[0] ^ args[1]),
-    Function("bits_not", "~a", ("int",), INT, lambda args, _: ~args[0]),
-    Function("greatest", "the greatest that is not NULL", ("any",), _common("GREATEST"), _extreme(_greater), variadic=True, nulls="all", alike=True),
-    Function("least", "the least that is not NULL", ("any",), _common("LEAST"), _extreme(lambda a, b: _greater(b, a)), variadic=True, nulls="all", alike=True),
-)  # fmt: skip
-
-
 # Functions of floating-point numbers, and the statistics that are computed exactly and rounded to one at the end.
 
 
-def _float(name: str, function: Callable[..., Any]) -> Function:
+def _of_doubles(name: str, function: Callable[..., Any]) -> Compute:
     """A function of DOUBLEs; outside of its domain it is an error, as in PostgreSQL."""
 
     def compute(args: list[Any], _: Type) -> Value:
@@ -185,18 +128,13 @@ def _float(name: str, function: Callable[..., Any]) -> Function:
             raise ValueProblem(f"{name.upper()} is not real", kind="out-of-domain", hint="guard it with CASE WHEN")
         return float(result)
 
-    arguments = ("double",) * (2 if name in ("power", "log", "atan2") else 1)
-    return Function(name, f"{name.upper()} as DOUBLE", arguments, DOUBLE, compute)
+    return compute
 
 
 def _power(base: float, exponent: float) -> float:
     if base == 0 and exponent < 0:  # C and Python make an infinity of 0 to the power of -inf, SQL does not
         raise ValueError
     return math.pow(base, exponent)
-
-
-def _is(name: str, test: Callable[[float], bool]) -> Function:
-    return Function(name, f"{name.upper()}(a)", ("double",), BOOL, lambda args, _: test(args[0]))
 
 
 def _variance(n: int, total: int | Decimal, squares: int | Decimal, lost: int) -> Fraction | None:
@@ -212,7 +150,7 @@ def _root(value: Fraction) -> float:
     return float(Fraction(math.isqrt((value.numerator << shift) // value.denominator), 1 << (shift // 2)))
 
 
-def _statistic(name: str, lost: int, root: bool) -> Function:
+def _statistic(name: str, lost: int, root: bool) -> Compute:
     def compute(args: list[Any], _: Type) -> Value:
         n, total, squares = args
         variance = _variance(n, total, squares, lost)
@@ -223,19 +161,17 @@ def _statistic(name: str, lost: int, root: bool) -> Function:
             raise ValueProblem(message, kind="out-of-domain", hint="pass n, SUM(x) and SUM(x * x)")
         return _root(variance) if root else float(variance)
 
-    text = f"{name.upper()}(n, sum, sum of squares)"
-    return Function(name, text, ("int", "number", "number"), DOUBLE, compute, nulls="partial")
+    return compute
 
 
-def _of_pairs(name: str, sums: str, compute: Callable[..., Fraction | float | None]) -> Function:
+def _of_pairs(compute: Callable[..., Fraction | float | None]) -> Compute:
     """A statistic of pairs of numbers, by their number and exact sums; NULL where it is not defined."""
 
     def of(args: list[Any], _: Type) -> Value:
         result = compute(*(Fraction(a) for a in args)) if args[0] else None
         return None if result is None else float(result)
 
-    arguments = ("int", *["number"] * len(sums.split()))
-    return Function(name, f"{name.upper()}(n, {', '.join(sums.split())})", arguments, DOUBLE, of, nulls="partial")
+    return of
 
 
 def _covariance(lost: int) -> Callable[[Fraction, Fraction, Fraction, Fraction], Fraction | None]:
@@ -266,45 +202,61 @@ def _determination(n: Fraction, x: Fraction, y: Fraction, xx: Fraction, yy: Frac
     return None if not first else (n * xy - x * y) ** 2 / (first * second) if second else Fraction(1)
 
 
-DOUBLES = table(
-    _float("sqrt", math.sqrt),
-    _float("exp", math.exp),
-    _float("ln", math.log),
-    _float("log10", math.log10),
-    _float("log2", math.log2),
-    _float("log", lambda base, x: math.log(x) / math.log(base)),
-    _float("log1p", math.log1p),
-    _float("expm1", math.expm1),
-    _float("power", _power),
-    _float("cbrt", math.cbrt),
-    _float("sin", math.sin),
-    _float("cos", math.cos),
-    _float("tan", math.tan),
-    _float("cot", lambda x: 1.0 / math.tan(x)),
-    _float("asin", math.asin),
-    _float("acos", math.acos),
-    _float("atan", math.atan),
-    _float("atan2", math.atan2),
-    _float("sinh", math.sinh),
-    _float("cosh", math.cosh),
-    _float("tanh", math.tanh),
-    _float("asinh", math.asinh),
-    _float("acosh", math.acosh),
-    _float("atanh", math.atanh),
-    _float("degrees", math.degrees),
-    _float("radians", math.radians),
-    _is("is_nan", math.isnan),
-    _is("is_infinite", math.isinf),
-    _of_pairs("covar_pop", "x y xy", _covariance(0)),
-    _of_pairs("covar_samp", "x y xy", _covariance(1)),
-    _of_pairs("corr", "x y xx yy xy", _correlation),
-    _of_pairs("regr_slope", "x y xx xy", _slope),
-    _of_pairs("regr_intercept", "x y xx xy", _intercept),
-    _of_pairs("regr_r2", "x y xx yy xy", _determination),
-    _of_pairs("regr_sxx", "x xx", lambda n, x, xx: xx - x * x / n),
-    _of_pairs("regr_sxy", "x y xy", lambda n, x, y, xy: xy - x * y / n),
-    _statistic("var_pop", 0, root=False),
-    _statistic("var_samp", 1, root=False),
-    _statistic("stddev_pop", 0, root=True),
-    _statistic("stddev_samp", 1, root=True),
-)
+KERNELS: Mapping[str, Compute] = {
+    "mod": _mod,
+    "pmod": _positive_mod,
+    "idiv": _integer_division,
+    "abs": lambda args, _: args[0].copy_abs() if isinstance(args[0], Decimal) else abs(args[0]),
+    "sign": _sign,
+    "round": _rounding(ROUND_HALF_UP),
+    "trunc": _rounding(ROUND_DOWN),
+    "ceil": _rounding(ROUND_CEILING),
+    "floor": _rounding(ROUND_FLOOR),
+    "bits_and": lambda args, _: args[0] & args[1],
+    "bits_or": lambda args, _: args[0] | args[1],
+    "bits_xor": lambda args, _: args[0] ^ args[1],
+    "bit_count": lambda args, _: (args[0] & (2**64 - 1)).bit_count(),
+    "bits_not": lambda args, _: ~args[0],
+    "greatest": _extreme(_greater),
+    "least": _extreme(lambda a, b: _greater(b, a)),
+    "sqrt": _of_doubles("sqrt", math.sqrt),
+    "exp": _of_doubles("exp", math.exp),
+    "ln": _of_doubles("ln", math.log),
+    "log10": _of_doubles("log10", math.log10),
+    "log2": _of_doubles("log2", math.log2),
+    "log": _of_doubles("log", lambda base, x: math.log(x) / math.log(base)),
+    "log1p": _of_doubles("log1p", math.log1p),
+    "expm1": _of_doubles("expm1", math.expm1),
+    "power": _of_doubles("power", _power),
+    "cbrt": _of_doubles("cbrt", math.cbrt),
+    "sin": _of_doubles("sin", math.sin),
+    "cos": _of_doubles("cos", math.cos),
+    "tan": _of_doubles("tan", math.tan),
+    "cot": _of_doubles("cot", lambda x: 1.0 / math.tan(x)),
+    "asin": _of_doubles("asin", math.asin),
+    "acos": _of_doubles("acos", math.acos),
+    "atan": _of_doubles("atan", math.atan),
+    "atan2": _of_doubles("atan2", math.atan2),
+    "sinh": _of_doubles("sinh", math.sinh),
+    "cosh": _of_doubles("cosh", math.cosh),
+    "tanh": _of_doubles("tanh", math.tanh),
+    "asinh": _of_doubles("asinh", math.asinh),
+    "acosh": _of_doubles("acosh", math.acosh),
+    "atanh": _of_doubles("atanh", math.atanh),
+    "degrees": _of_doubles("degrees", math.degrees),
+    "radians": _of_doubles("radians", math.radians),
+    "is_nan": lambda args, _: math.isnan(args[0]),
+    "is_infinite": lambda args, _: math.isinf(args[0]),
+    "covar_pop": _of_pairs(_covariance(0)),
+    "covar_samp": _of_pairs(_covariance(1)),
+    "corr": _of_pairs(_correlation),
+    "regr_slope": _of_pairs(_slope),
+    "regr_intercept": _of_pairs(_intercept),
+    "regr_r2": _of_pairs(_determination),
+    "regr_sxx": _of_pairs(lambda n, x, xx: xx - x * x / n),
+    "regr_sxy": _of_pairs(lambda n, x, y, xy: xy - x * y / n),
+    "var_pop": _statistic("var_pop", 0, root=False),
+    "var_samp": _statistic("var_samp", 1, root=False),
+    "stddev_pop": _statistic("stddev_pop", 0, root=True),
+    "stddev_samp": _statistic("stddev_samp", 1, root=True),
+}

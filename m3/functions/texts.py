@@ -11,17 +11,19 @@ whoever runs programs hands one over (:func:`search_with`; decision 0045). What 
 
 from __future__ import annotations
 
+import hashlib
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
-from m3.datatypes import BOOL, INT, LONGEST_PATTERN, LONGEST_TEXT, STRING, Type
+from m3.datatypes import LONGEST_PATTERN, LONGEST_TEXT, Type
+from m3.dictionary.types import Value
 from m3.errors import ProgramError, ValueProblem, shortened
-from m3.functions.spec import Function, Operand, Value, table
+from m3.functions.kernel import Compute
 
-__all__ = ["TEXTS", "like", "like_regex", "safe_regex", "search", "search_with"]
+__all__ = ["KERNELS", "like", "like_regex", "safe_regex", "search", "search_with"]
 
 
 BLANKS = " "
@@ -164,14 +166,6 @@ def _like(args: list[Any], _: Type) -> bool:
     return like(*args)
 
 
-def _pattern_type(args: Sequence[Operand]) -> Type:
-    """Regular expressions are part of the program: one that comes with the data would have to be judged row by row."""
-    if not hasattr(args[1], "value"):
-        hint = "a constant regular expression, or LIKE"
-        raise ProgramError("a computed regular expression", kind="regular-expression", hint=hint)
-    return BOOL
-
-
 def _regexp_like(args: list[Any], _: Type) -> bool:
     text, pattern = args
     try:
@@ -180,41 +174,68 @@ def _regexp_like(args: list[Any], _: Type) -> bool:
         raise ValueProblem(error.message, kind=error.kind, hint=error.hint) from error
 
 
-TEXT = ("string",)
-TEXTS = table(
-    Function("upper", "UPPER(a)", TEXT, STRING, lambda args, _: args[0].upper()),
-    Function("lower", "LOWER(a)", TEXT, STRING, lambda args, _: args[0].lower()),
-    Function("concat", "a || b", TEXT, STRING, lambda args, _: "".join(args), variadic=True),
-    Function("concat_ws", "CONCAT_WS(separator, a, b): NULLs are skipped", ("string", "string"), STRING, _concat_ws, optional=1, variadic=True, nulls="first"),
-    Function("substring", "SUBSTRING(a, start, length)", ("string", "int", "int"), STRING, _substring, optional=1),
-    Function("substring_signed", "SUBSTRING(a, start, length) of DuckDB", ("string", "int", "int"), STRING, _substring_signed, optional=1),
-    Function("substring_standard", "SUBSTRING(a, start, length) of the SQL standard", ("string", "int", "int"), STRING, _substring_standard, optional=1),
-    Function("like", "a LIKE pattern ESCAPE character", ("string", "string", "string"), BOOL, _like, optional=1),
-    Function("regexp_like", "a RLIKE pattern", ("string", "string"), _pattern_type, _regexp_like),
-    Function("length", "LENGTH(a) in characters", TEXT, INT, lambda args, _: len(args[0])),
-    Function("octet_length", "OCTET_LENGTH(a) in bytes of UTF-8", TEXT, INT, lambda args, _: len(args[0].encode())),
-    Function("trim", "TRIM(a, characters)", TEXT * 2, STRING, lambda args, _: args[0].strip(_of(args[1:])), optional=1),
-    Function("ltrim", "LTRIM(a, characters)", TEXT * 2, STRING, lambda args, _: args[0].lstrip(_of(args[1:])), optional=1),
-    Function("rtrim", "RTRIM(a, characters)", TEXT * 2, STRING, lambda args, _: args[0].rstrip(_of(args[1:])), optional=1),
-    Function("replace", "REPLACE(a, old, new)", TEXT * 3, STRING, _replace),
-    Function("translate", "TRANSLATE(a, old characters, new characters)", TEXT * 3, STRING, _translate),
-    Function("left", "LEFT(a, length)", ("string", "int"), STRING, lambda args, _: args[0][: _count(args[1])]),
-    Function("right", "RIGHT(a, length)", ("string", "int"), STRING, _right),
-    Function("left_signed", "LEFT(a, length): below 0, all but so many at the end", ("string", "int"), STRING, lambda args, _: args[0][: args[1]]),
-    Function("right_signed", "RIGHT(a, length): below 0, all but so many at the start", ("string", "int"), STRING, _right_signed),
-    Function("position", "POSITION(a, part, start): 0 when it is not there", ("string", "string", "int"), INT, _position, optional=1),
-    Function("lpad", "LPAD(a, length, fill)", ("string", "int", "string"), STRING, _lpad, optional=1),
-    Function("rpad", "RPAD(a, length, fill)", ("string", "int", "string"), STRING, _rpad, optional=1),
-    Function("reverse", "REVERSE(a)", TEXT, STRING, lambda args, _: args[0][::-1]),
-    Function("repeat", "REPEAT(a, times)", ("string", "int"), STRING, _repeat),
-    Function("initcap", "INITCAP(a, delimiters)", TEXT * 2, STRING, _initcap, optional=1),
-    Function("starts_with", "STARTS_WITH(a, part)", TEXT * 2, BOOL, lambda args, _: args[0].startswith(args[1])),
-    Function("ends_with", "ENDS_WITH(a, part)", TEXT * 2, BOOL, lambda args, _: args[0].endswith(args[1])),
-    Function("contains", "CONTAINS(a, part)", TEXT * 2, BOOL, lambda args, _: args[1] in args[0]),
-    Function("split_part", "SPLIT_PART(a, delimiter, index)", ("string", "string", "int"), STRING, _split_part),
-    Function("ascii", "the code point of the first character", TEXT, INT, lambda args, _: ord(args[0][0]) if args[0] else 0),
-    Function("chr", "the character of a code point", ("int",), STRING, _chr),
-)  # fmt: skip
+def _sha2(args: list[Any], _: Type) -> str:
+    text, bits = args
+    if bits not in (0, 224, 256, 384, 512):
+        raise ValueProblem(f"SHA2 of {bits} bits", kind="out-of-domain", hint="224, 256, 384 or 512")
+    return hashlib.new(f"sha{bits or 256}", text.encode()).hexdigest()
+
+
+#: As in PostgreSQL: the time grows with the product of the lengths.
+LONGEST_COMPARED = 255
+
+
+def _levenshtein(args: list[Any], _: Type) -> int:
+    a, b = args
+    if max(len(a), len(b)) > LONGEST_COMPARED:
+        message = f"LEVENSHTEIN of {max(len(a), len(b))} characters"
+        raise ValueProblem(message, kind="out-of-domain", hint=f"LEFT(text, {LONGEST_COMPARED})")
+    costs = list(range(len(b) + 1))
+    for i, c in enumerate(a, 1):
+        before, costs[0] = costs[0], i
+        for j, d in enumerate(b, 1):
+            before, costs[j] = costs[j], min(before + (c != d), costs[j] + 1, costs[j - 1] + 1)
+    return costs[-1]
+
+
+KERNELS: Mapping[str, Compute] = {
+    "md5": lambda args, _: hashlib.md5(args[0].encode(), usedforsecurity=False).hexdigest(),
+    "sha1": lambda args, _: hashlib.sha1(args[0].encode(), usedforsecurity=False).hexdigest(),
+    "sha2": _sha2,
+    "levenshtein": _levenshtein,
+    "upper": lambda args, _: args[0].upper(),
+    "lower": lambda args, _: args[0].lower(),
+    "concat": lambda args, _: "".join(args),
+    "concat_ws": _concat_ws,
+    "substring": _substring,
+    "substring_signed": _substring_signed,
+    "substring_standard": _substring_standard,
+    "like": _like,
+    "regexp_like": _regexp_like,
+    "length": lambda args, _: len(args[0]),
+    "octet_length": lambda args, _: len(args[0].encode()),
+    "trim": lambda args, _: args[0].strip(_of(args[1:])),
+    "ltrim": lambda args, _: args[0].lstrip(_of(args[1:])),
+    "rtrim": lambda args, _: args[0].rstrip(_of(args[1:])),
+    "replace": _replace,
+    "translate": _translate,
+    "left": lambda args, _: args[0][: _count(args[1])],
+    "right": _right,
+    "left_signed": lambda args, _: args[0][: args[1]],
+    "right_signed": _right_signed,
+    "position": _position,
+    "lpad": _lpad,
+    "rpad": _rpad,
+    "reverse": lambda args, _: args[0][::-1],
+    "repeat": _repeat,
+    "initcap": _initcap,
+    "starts_with": lambda args, _: args[0].startswith(args[1]),
+    "ends_with": lambda args, _: args[0].endswith(args[1]),
+    "contains": lambda args, _: args[1] in args[0],
+    "split_part": _split_part,
+    "ascii": lambda args, _: ord(args[0][0]) if args[0] else 0,
+    "chr": _chr,
+}
 
 
 #: The most that counts within counts may come to, as in RE2: ``(a{30}){30}`` are 900.

@@ -2,7 +2,7 @@
 
 SUM and AVG skip NULLs, and are NULL over no non-NULL input: where that can happen, COUNT of the expression is kept next
 to the sum. The types are Spark SQL's: SUM(DECIMAL(p, s)) is DECIMAL(min(38, p + 10), s), SUM(INT) and COUNT are INT. AVG
-is their quotient, rounded half up once, and has its type (:func:`~m3.functions.spec.average_type`). VARIANCE and STDDEV keep
+is their quotient, rounded half up once, and has its type (:func:`~m3.dictionary.types.average_type`). VARIANCE and STDDEV keep
 the exact count, sum and sum of squares. A DISTINCT aggregate is one over the distinct values, which are a derived relation; MIN and MAX read an ordered map.
 """
 

@@ -16,7 +16,7 @@ from sqlglot import exp
 from m3.algebra.terms import sum_type
 from m3.collected import misfit
 from m3.datatypes import DOUBLE, INT, STRING, Type
-from m3.functions.spec import average_type
+from m3.dictionary.types import average_type
 from m3.scalars import Const, Scalar, call
 from m3.sql.block import AggregateCall, Place
 from m3.sql.expressions import is_bare_null

@@ -15,10 +15,11 @@ from decimal import Decimal, InvalidOperation
 from sqlglot import exp
 
 from m3.datatypes import BOOL, DATE, DOUBLE, INT, INT64_MAX, MAX_PRECISION, STRING, TIMESTAMP, Type
+from m3.dictionary.forms import expand
+from m3.dictionary.types import quotient_type
 from m3.errors import CompileError, ProgramError, ValueProblem
 from m3.evaluate import evaluate
 from m3.failures import ARITHMETIC, BY_LITERAL, given_by_literals, may_fail, wrong_literal
-from m3.functions.spec import quotient_type
 from m3.scalars import STRICT, Call, Const, Scalar, call, const
 from m3.simplify import LONGEST_KEPT
 from m3.sql.places import Source
@@ -86,12 +87,19 @@ class ExpressionReader:
         handler = _OWN.get(type(node)) or self._handlers.get(type(node))
         if handler is None:
             refuse_random(self, node)
+            handler = self.find_in_dictionary(node)
+        if handler is None:
             self.source.fail(node, f"{node.key.upper()} is not supported", "unsupported-expression", SUPPORTED)
         with self.source.guard(node):
             result = handler(self, node)
         if isinstance(result, Call) and result.span is None and may_fail(result):
             result = replace(result, span=self.source.span(node))
         return self.call(node, "not", result) if node.args.get("negate") else result
+
+    def find_in_dictionary(self, node: exp.Expr) -> Handler | None:
+        """How a call is read that the dictionary of functions has; None if it has not."""
+        meaning = expand(node, self.dialect)
+        return None if meaning is None else lambda reader, _: reader.read(meaning)
 
     def call(self, node: exp.Expr, op: str, *args: Scalar, to: Type | None = None) -> Scalar:
         """A typed call, folded to a literal when all arguments are, or when a NULL decides it.

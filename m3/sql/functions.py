@@ -9,6 +9,8 @@ from decimal import Decimal
 from sqlglot import exp
 
 from m3.datatypes import DATE, DOUBLE, INT, TIMESTAMP
+from m3.dictionary import FUNCTIONS
+from m3.dictionary.forms import Operation
 from m3.scalars import Call, Const, Scalar, const
 from m3.simplify import simplify
 from m3.sql.expressions import SUPPORTED, ExpressionReader, Handler, Leaf, refuse_form, refuse_random
@@ -299,9 +301,22 @@ def _read_anonymous(reader: ExpressionReader, node: exp.Expr) -> Scalar:
     refuse_random(reader, node)
     found = next((read for (known, count), read in NAMED.items() if known == name and count == len(args)), None)
     if found is None:
+        entry = reader.find_in_dictionary(node)
+        if entry is not None:
+            return entry(reader, node)
         message = f"{name.upper()} with {len(args)} arguments is not supported"
         reader.source.fail(node, message, "unsupported-expression", SUPPORTED)
     return found(reader, node, args)
+
+
+def _read_operation(reader: ExpressionReader, node: exp.Expr) -> Scalar:
+    """A call of M3, of a meaning in the dictionary: what is no text is cast where one is meant."""
+    entry = FUNCTIONS[node.name]
+    args = (
+        reader.read_text(a) if entry.parameter(i) == "string" else reader.read(a)
+        for i, a in enumerate(node.expressions)
+    )
+    return reader.call(node, entry.name, *args)
 
 
 def _read_as(form: type[exp.Expr], *names: str) -> Callable[[ExpressionReader, exp.Expr, list[exp.Expr]], Scalar]:
@@ -403,6 +418,7 @@ HANDLERS: Mapping[type[exp.Expr], Handler] = {
     ),
     exp.IsInf: lambda reader, node: reader.call(node, "is_infinite", reader.read(node.this)),
     exp.Anonymous: _read_anonymous,
+    Operation: _read_operation,
 }
 
 

@@ -11,7 +11,7 @@ from m3.algebra.normal import common_type
 from m3.algebra.rows import Branch, Rows, add_conditions
 from m3.algebra.terms import sum_type
 from m3.datatypes import DOUBLE, INT, Type
-from m3.functions.spec import average_type
+from m3.dictionary.types import average_type
 from m3.program import Frame, WindowFunction
 from m3.scalars import Const, Scalar, Var, call, const, substitute, vars_of
 from m3.sql.block import Order, Window

@@ -6,6 +6,7 @@ A new function, operator or aggregate gets its line here; a test says which of t
 from __future__ import annotations
 
 import datetime
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import fields, is_dataclass
 from decimal import Decimal
@@ -13,6 +14,7 @@ from random import Random
 from typing import Any
 
 from m3.datatypes import BOOL, DATE, DOUBLE, INT, STRING, TIMESTAMP, decimal
+from m3.dictionary import ENTRIES
 from m3.program import Column, Relation
 from tests.support.doubles import DOUBLES as SPECIAL
 
@@ -162,9 +164,19 @@ def _listed(text: str) -> list[str]:
     return [part.strip() for line in text.splitlines() for part in line.split(" | ")]
 
 
+#: What stands for the arguments of the dictionary's forms here.
+COLUMNS = {"s": "s", "part": "u", "x": "x", "f": "r", "n": "i", "m": "m", "t": "m", "bits": "256"}
+
+
+def _of_dictionary() -> list[str]:
+    """Every form of the dictionary of functions, over columns of :data:`TABLE`."""
+    forms = {form.text for entry in ENTRIES.values() for form in entry.said}
+    return sorted(re.sub(r"[a-z]+(?=[,)])", lambda name: COLUMNS[name[0]], form) for form in forms)
+
+
 #: Kind of view -> what makes one of a few of its expressions, and all of them.
 CONSTRUCTS: Mapping[str, tuple[str, Sequence[str]]] = {
-    "scalars": ("SELECT k, {} FROM t", _listed(SCALARS)),
+    "scalars": ("SELECT k, {} FROM t", [*_listed(SCALARS), *_of_dictionary()]),
     "aggregates": ("SELECT g, {} FROM t GROUP BY g", _listed(AGGREGATES)),
     "totals": ("SELECT {} FROM t WHERE k < 0", _listed(AGGREGATES)),
     "windows": ("SELECT k, {} FROM t", _listed(WINDOWS)),

@@ -12,6 +12,7 @@ from sqlglot import exp
 from cumulus_ops.validation.meaning.exact import Needed
 from cumulus_ops.validation.meaning.terms import Term, as_type, cast, fn, literal, refusal, text, when
 from m3.datatypes import BOOL, DATE, DOUBLE, INT, INT64_MAX, MAX_PRECISION, STRING, TIMESTAMP, Type, decimal
+from m3.dictionary.forms import expand
 
 __all__ = ["VALUES", "Columns", "Options", "Reader", "Rule", "Scope", "cast_to", "read_type"]
 
@@ -170,7 +171,10 @@ class Reader:
             raise refusal("an argument that is missing")
         rule = self.options.rules.get(type(node))
         if rule is None:
-            raise refusal(node.key.upper())
+            meaning = expand(node, self.dialect)
+            if meaning is None:
+                raise refusal(node.key.upper())
+            return self.read(meaning)
         result = rule(self, node)
         if node.args.get("negate") and not isinstance(node, exp.Column):
             return Term(exp.Not(this=exp.Paren(this=result.node)), result.type)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 
-from sqlglot import exp
+from sqlglot import exp, parse_one
 
 from cumulus_ops.validation.meaning.aggregates import AGGREGATES, aggregate, is_aggregate
 from cumulus_ops.validation.meaning.logic import LOGIC
@@ -24,7 +24,9 @@ from cumulus_ops.validation.meaning.reader import VALUES, Reader, Rule, cast_to
 from cumulus_ops.validation.meaning.terms import Term, as_type, cast, fn, refusal
 from cumulus_ops.validation.meaning.texts import JSONS, TEXTS, as_text, trim_text
 from cumulus_ops.validation.meaning.windows import WINDOWS
-from m3.datatypes import BOOL, INT, STRING, TIMESTAMP
+from m3.datatypes import BOOL, INT, STRING, TIMESTAMP, Type
+from m3.dictionary import CONVERTED, FUNCTIONS
+from m3.dictionary.forms import Operation, expand
 
 __all__ = ["RULES"]
 
@@ -97,9 +99,30 @@ def _anonymous(reader: Reader, node: exp.Expr) -> Term:
     key = (str(node.this).lower(), len(node.expressions))
     if is_aggregate(node):
         return aggregate(reader, node, lambda x: x)
-    if key not in NAMED:
+    if key in NAMED:
+        return NAMED[key](reader, node.expressions)
+    meaning = expand(node, reader.dialect)
+    if meaning is None:
         raise refusal(f"{key[0].upper()} with {key[1]} arguments")
-    return NAMED[key](reader, node.expressions)
+    return reader.read(meaning)
+
+
+def _operation(reader: Reader, node: exp.Expr) -> Term:
+    """An operation as its row of the dictionary asks Spark for it: ``a``, ``b``, ``c`` are its arguments."""
+    entry = FUNCTIONS[node.name]
+    if not entry.spark or not isinstance(entry.result, Type):
+        raise refusal(f"the operation {entry.name}")
+    args: dict[str, exp.Expr] = {}
+    for i, (letter, given) in enumerate(zip("abcde", node.expressions, strict=False)):
+        parameter = entry.parameter(i)
+        wanted = CONVERTED.get(parameter, INT if parameter == "int" else None)
+        term = as_text(reader, given) if parameter == "string" else reader.read(given)
+        args[letter] = term.node if wanted is None else as_type(term, wanted)
+    asked = parse_one(entry.spark, read="spark").transform(
+        lambda part: args[part.name].copy() if isinstance(part, exp.Column) and part.name in args else part
+    )
+    made = cast(asked, entry.result) if entry.result.kind in ("int", "double") else asked
+    return Term(made, entry.result)
 
 
 def _drop_sign(rule: Rule) -> Rule:
@@ -118,5 +141,5 @@ def _drop_sign(rule: Rule) -> Rule:
 _CASTS: Mapping[type[exp.Expr], Rule] = {form: VALUES[form] for form in (exp.Cast, exp.TryCast)}
 
 RULES: Mapping[type[exp.Expr], Rule] = {
-    **VALUES, **LOGIC, **{form: _drop_sign(rule) for form, rule in {**NUMBERS, **_CASTS}.items()}, **TEXTS, **JSONS, **MOMENTS, **AGGREGATES, **WINDOWS, exp.Anonymous: _anonymous,
+    **VALUES, **LOGIC, **{form: _drop_sign(rule) for form, rule in {**NUMBERS, **_CASTS}.items()}, **TEXTS, **JSONS, **MOMENTS, **AGGREGATES, **WINDOWS, exp.Anonymous: _anonymous, Operation: _operation,
 }  # fmt: skip

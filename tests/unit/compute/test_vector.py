@@ -19,9 +19,9 @@ from cumulus_ops.maps.columns import is_wide, logical_type, physical_type, to_ph
 from cumulus_ops.project.errors import InputProblem
 from m3 import ValueProblem
 from m3.datatypes import BOOL, DATE, DOUBLE, INT, INT64_MAX, INT64_MIN, STRING, TIMESTAMP, Type, decimal
+from m3.dictionary.types import EXACT
 from m3.evaluate import Value
 from m3.evaluate import evaluate as reference
-from m3.functions import EXACT
 from m3.scalars import Const, Scalar, Var, call, const
 from tests.support.doubles import DOUBLES
 

@@ -17,8 +17,8 @@ from cumulus_ops.compute.vector import Frame, evaluate, physical_scalar, select
 from cumulus_ops.maps.columns import physical_type, to_logical
 from cumulus_ops.project.errors import InputProblem
 from m3.datatypes import BOOL, DATE, DOUBLE, INT, INT64_MAX, STRING, TIMESTAMP, Type, decimal
+from m3.dictionary import FUNCTIONS
 from m3.evaluate import evaluate as reference
-from m3.functions import FUNCTIONS
 from m3.scalars import OPERATIONS, Call, Const, Scalar, Var, call, const
 from tests.support.odd_texts import ODD_TEXTS
 from tests.unit.compute.test_vector import same

@@ -13,8 +13,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from m3.datatypes import BOOL, DATE, INT, INT64_MAX, STRING, TIMESTAMP, decimal
+from m3.dictionary import FUNCTIONS
 from m3.formatting import format_column, format_scalar
-from m3.functions import FUNCTIONS
 from m3.program import Column
 from m3.scalars import Const, Scalar, call, const
 from m3.syntax import parse

@@ -152,4 +152,13 @@ SCALARS: dict[str, tuple[str, ...]] = {
         "select emp_id, get_json_object(ename, '$.a') as a, get_json_object(case when active then '{\"a\": [1, 2]}' else ename end, '$.a[1]') as b from employees",
         "select emp_id, cast(null as varchar) as a, case when active then '2' end as b from employees",
     ),
+    "functions_of_the_dictionary": (
+        D,
+        "select emp_id, md5(ename) as a, sha256(ename) as b, strlen(ename || 'ß') as c, dayname(hired) as d, monthname(hired) as e, bit_count(emp_id) as f, levenshtein(ename, 'ANNE') as g from employees",
+    ),
+    "functions_of_the_dictionary_in_spark": (
+        S,
+        "select emp_id, sha(ename) as a, sha2(ename, 0) as b, positive(salary) as c, negative(emp_id) as d, nullifzero(emp_id - 2) as e, dayname(hired) as f, sec(salary) as g from employees",
+        "select emp_id, sha1(ename) as a, sha256(ename) as b, salary as c, -emp_id as d, nullif(emp_id - 2, 0) as e, dayname(hired)[:3] as f, 1.0 / cos(salary) as g from employees",
+    ),
 }

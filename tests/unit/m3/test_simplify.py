@@ -10,8 +10,9 @@ from hypothesis import strategies as st
 
 from m3 import ValueProblem
 from m3.datatypes import BOOL, DOUBLE, INT, STRING
+from m3.dictionary import ENTRIES, FUNCTIONS
 from m3.evaluate import evaluate
-from m3.functions import FUNCTIONS
+from m3.functions import KERNELS
 from m3.scalars import Call, Const, Scalar, Var, call, const
 from m3.simplify import as_filter, simplify
 from tests.unit.compute.test_vector import ROWS, expressions
@@ -116,4 +117,5 @@ def test_a_filter_selects_the_same_rows(scalar: Scalar, rows: list) -> None:
 
 
 def test_every_function_has_an_entry_of_its_own_name() -> None:
-    assert all(name == function.name for name, function in FUNCTIONS.items())
+    assert all(name == entry.name for name, entry in ENTRIES.items())
+    assert set(FUNCTIONS) == set(KERNELS)

@@ -1,0 +1,154 @@
+"""Finds the row of what is written: the forms of entries are parsed as SQL of the view's own dialect, and compared with it node by node.
+
+So a row says how a function is said and nothing about the parser: what a dialect calls a function, and which of its arguments comes first, is
+known to sqlglot. What is found is written out as :class:`Operation` nodes over the arguments.
+
+>>> import sqlglot
+>>> def show(sql, dialect=None): return expand(sqlglot.parse_one(sql, read=dialect), dialect).sql()
+>>> show("SPLIT_PART(a, ',', 2)", "postgres"), show("NULLIFZERO(a)", "snowflake")
+("OPERATION(split_part, a, ',', 2)", 'CASE WHEN a = 0 THEN NULL ELSE a END')
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import lru_cache
+from typing import Any, ClassVar
+
+import sqlglot
+from sqlglot import exp, parser
+from sqlglot.dialects.dialect import Dialect
+from sqlglot.errors import SqlglotError
+
+from m3.dictionary import BY_HAND, ENTRIES, PLACEHOLDERS, Form
+
+__all__ = ["Operation", "expand", "parse_meaning"]
+
+
+class Operation(exp.Expression, exp.Func):
+    """A call of an operation of M3: its name, then its arguments."""
+
+    arg_types = {"this": True, "expressions": False}  # noqa: RUF012  # sqlglot's own way to declare arguments
+    is_var_len_args = True
+
+
+class _Bare(Dialect):
+    """SQL in which no function has a meaning of its own."""
+
+    class Parser(parser.Parser):
+        FUNCTIONS: ClassVar[dict[str, Any]] = {}
+        FUNCTION_PARSERS: ClassVar[dict[str, Any]] = {}
+        NO_PAREN_FUNCTIONS: ClassVar[dict[Any, Any]] = {}
+
+
+Arguments = dict[str, exp.Expr]
+#: A form as a tree, and what it means as one.
+Pattern = tuple[exp.Expr, exp.Expr]
+
+
+def expand(node: exp.Expr, dialect: str | None) -> exp.Expr | None:
+    """What a call means, in operations over its arguments; None if no entry has such a form.
+
+    Args:
+        node: the call; it is not changed.
+        dialect: sqlglot's name of the dialect in which it was written.
+    """
+    name = node.name if isinstance(node, exp.Anonymous) else node.sql_name() if isinstance(node, exp.Func) else ""
+    for pattern, meaning in _patterns_of(name.upper(), dialect) if name else ():
+        found: Arguments = {}
+        if _match(node, pattern, found):
+            return _fill(meaning, found)
+    for pattern, meaning in _patterns_by_class(dialect).get(type(node), ()):
+        found = {}
+        if _match(node, pattern, found):
+            return _fill(meaning, found)
+    return None
+
+
+def _match(node: object, pattern: object, found: Arguments) -> bool:
+    """Whether a part of a query is a part of a form; what stands for its placeholders is ``found``."""
+    if isinstance(pattern, exp.Column) and pattern.name in PLACEHOLDERS and isinstance(node, exp.Expr):
+        known = found.setdefault(pattern.name, node)
+        return known is node or known == node
+    if isinstance(pattern, list):
+        given = node if isinstance(node, list) else []
+        return len(given) == len(pattern) and all(_match(n, p, found) for n, p in zip(given, pattern, strict=True))
+    if not isinstance(pattern, exp.Expr):
+        return (node or None) == (pattern or None)
+    if type(node) is not type(pattern):
+        return False
+    if isinstance(pattern, exp.Identifier | exp.Literal | exp.Var):
+        return str(node.this).lower() == str(pattern.this).lower()
+    names = {n for x in (node, pattern) for n, v in x.args.items() if v not in (None, [], False)}
+    return all(
+        str(node.args.get(n)).lower() == str(pattern.args.get(n)).lower()
+        if isinstance(pattern.args.get(n), str)
+        else _match(node.args.get(n), pattern.args.get(n), found)
+        for n in sorted(names)
+    )
+
+
+def _fill(meaning: exp.Expr, found: Arguments) -> exp.Expr:
+    def put(node: exp.Expr) -> exp.Expr:
+        return found[node.name].copy() if isinstance(node, exp.Column) and node.name in found else node
+
+    return meaning.copy().transform(put, copy=False)
+
+
+def _forms(dialect: str | None) -> Iterator[tuple[str, Form]]:
+    """The forms of a dialect with their entries' names: its own before those of all."""
+    forms = [(name, form) for name, entry in ENTRIES.items() for form in entry.said if form.meaning != BY_HAND]
+    yield from ((n, f) for n, f in forms if dialect in f.dialects)
+    yield from ((n, f) for n, f in forms if not f.dialects)
+
+
+@lru_cache(maxsize=64)
+def _names(dialect: str | None) -> dict[str, list[tuple[str, Form]]]:
+    """The word before the parenthesis -> forms: most of what is written is found without parsing all others."""
+    by_name: dict[str, list[tuple[str, Form]]] = {}
+    for entry, form in _forms(dialect):
+        by_name.setdefault(form.text.partition("(")[0].upper(), []).append((entry, form))
+    return by_name
+
+
+@lru_cache(maxsize=4096)
+def _patterns_of(name: str, dialect: str | None) -> list[Pattern]:
+    return [p for entry, form in _names(dialect).get(name, ()) for p in _parse(entry, form, dialect)]
+
+
+@lru_cache(maxsize=64)
+def _patterns_by_class(dialect: str | None) -> dict[type[exp.Expr], list[Pattern]]:
+    by_class: dict[type[exp.Expr], list[Pattern]] = {}
+    for entry, form in _forms(dialect):
+        for pattern in _parse(entry, form, dialect):
+            by_class.setdefault(type(pattern[0]), []).append(pattern)
+    return by_class
+
+
+def _parse(entry: str, form: Form, dialect: str | None) -> list[Pattern]:
+    """A form and its meaning; nothing where this dialect's parser knows no such form."""
+    try:
+        tree = sqlglot.parse_one(form.text, read=dialect)
+    except SqlglotError:
+        return []
+    given = (c for c in sorted(PLACEHOLDERS) if f"{c}," in form.text or f"{c})" in form.text)
+    written = form.meaning or f"{entry}({', '.join(_in_order(form.text, set(given)))})"
+    return [(tree, parse_meaning(written))]
+
+
+def _in_order(text: str, names: set[str]) -> list[str]:
+    """The placeholders of a form in the order in which they are written."""
+    words = text.replace("(", " ").replace(")", " ").replace(",", " ").split()
+    return [w for w in dict.fromkeys(words) if w in names]
+
+
+@lru_cache(maxsize=4096)
+def parse_meaning(text: str) -> exp.Expr:
+    """SQL in which every function is an operation of M3, as a tree."""
+
+    def name_operation(node: exp.Expr) -> exp.Expr:
+        if not isinstance(node, exp.Anonymous):
+            return node
+        return Operation(this=exp.var(node.name), expressions=node.expressions)
+
+    return sqlglot.parse_one(text, read=_Bare).transform(name_operation)

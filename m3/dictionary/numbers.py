@@ -1,0 +1,130 @@
+"""Functions of exact numbers, most of which take a DOUBLE too; functions of DOUBLEs; and the statistics that are computed exactly from
+sums and rounded to a DOUBLE at the end."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from m3.datatypes import BOOL, DOUBLE, INT, Type
+from m3.dictionary.entry import Entry
+from m3.dictionary.types import Operand, arithmetic_type, bounded, common_type, constant, first_type
+from m3.errors import ProgramError
+
+__all__ = ["DOUBLES", "NUMBERS"]
+
+
+def _digits_type(args: Sequence[Operand]) -> Type:
+    """ROUND and TRUNC: the scale becomes the constant number of digits, with room for one more integral digit."""
+    t = args[0].type
+    digits = constant(args[1]) if len(args) > 1 else 0
+    if not isinstance(digits, int) and t.kind == "decimal":
+        raise ProgramError(
+            "a number of digits that is not constant", kind="digits", hint="ROUND(a, n) with a number for n"
+        )
+    if t.kind != "decimal" or not isinstance(digits, int):
+        return t.with_null(False)
+    scale = max(0, min(t.scale, digits))
+    return bounded(t.precision - t.scale + 1 + scale, scale)
+
+
+def _whole_type(args: Sequence[Operand]) -> Type:
+    """CEIL and FLOOR: no decimals are left."""
+    t = args[0].type
+    return bounded(t.precision - t.scale + 1, 0) if t.kind == "decimal" else INT
+
+
+def _sign_type(args: Sequence[Operand]) -> Type:
+    return DOUBLE if args[0].type.kind == "double" else INT
+
+
+def _common(name: str) -> Callable[[Sequence[Operand]], Type]:
+    return lambda args: common_type(name, [a.type for a in args]).with_null(False)
+
+
+NUMBERS = (
+    Entry("mod", "a % b, with the sign of a", ("numeric",) * 2, lambda a: arithmetic_type("mod", a), alike=True, fails=("division-by-zero",)),
+    Entry("pmod", "PMOD(a, b), not negative where b is not", ("numeric",) * 2, lambda a: arithmetic_type("mod", a), alike=True, fails=("division-by-zero",)),
+    Entry("idiv", "a DIV b, towards zero", ("numeric",) * 2, INT, alike=True, fails=("division-by-zero",)),
+    Entry("abs", "|a|", ("numeric",), first_type, fails=("overflow",), bounded=True),
+    Entry("sign", "-1, 0 or 1", ("numeric",), _sign_type),
+    Entry("round", "ROUND(a, digits), half up", ("numeric", "int"), _digits_type, optional=1, fails=("overflow",), bounded=True),
+    Entry("trunc", "TRUNC(a, digits), towards zero", ("numeric", "int"), _digits_type, optional=1, fails=("overflow",), bounded=True),
+    Entry("ceil", "the next integer, upwards", ("numeric",), _whole_type, fails=("overflow",), bounded=True),
+    Entry("floor", "the next integer, downwards", ("numeric",), _whole_type, fails=("overflow",), bounded=True),
+    Entry("bits_and", "a & b", ("int", "int"), INT),
+    Entry("bits_or", "a | b", ("int", "int"), INT),
+    Entry("bits_xor", "a # b, the bits in which they differ", ("int", "int"), INT),
+    Entry("bit_count", "how many bits of the 64 of a are 1", ("int",), INT, forms=("spark duckdb mysql | BIT_COUNT(n)",), spark="bit_count(a)", examples={"BIT_COUNT(7)": "3"}),
+    Entry("nullifzero", "a, NULL for 0", forms=("snowflake spark | NULLIFZERO(x) := CASE WHEN x = 0 THEN NULL ELSE x END",)),
+    Entry("positive", "a", forms=("spark | POSITIVE(x) := x",)),
+    Entry("negative", "-a", forms=("spark | NEGATIVE(x) := -x",)),
+    Entry("sec", "1 / COS(a)", forms=("spark bigquery | SEC(f) := 1.0 / cos(f)",)),
+    Entry("csc", "1 / SIN(a)", forms=("spark bigquery | CSC(f) := 1.0 / sin(f)",)),
+    Entry("sech", "1 / COSH(a)", forms=("bigquery | SECH(f) := 1.0 / cosh(f)",)),
+    Entry("csch", "1 / SINH(a)", forms=("bigquery | CSCH(f) := 1.0 / sinh(f)",)),
+    Entry("coth", "1 / TANH(a)", forms=("bigquery | COTH(f) := 1.0 / tanh(f)",)),
+    Entry("bits_not", "~a", ("int",), INT),
+    Entry("greatest", "the greatest that is not NULL", ("any",), _common("GREATEST"), variadic=True, nulls="all", alike=True, fails=("overflow",), bounded=True),
+    Entry("least", "the least that is not NULL", ("any",), _common("LEAST"), variadic=True, nulls="all", alike=True, fails=("overflow",), bounded=True),
+)  # fmt: skip
+
+
+#: Functions whose domain is the same in Spark: all numbers, where the result is one.
+OF_SPARK = ("sin", "cos", "sinh", "cosh", "tanh")
+
+
+def _of_doubles(name: str, *, count: int = 1, total: bool = False) -> Entry:
+    """A function of DOUBLEs; outside of its domain it is an error, as in PostgreSQL."""
+    fails = () if total else ("out-of-domain", "overflow")
+    spark = f"{name}({', '.join('ab'[:count])})" if total or name in OF_SPARK else ""
+    return Entry(name, f"{name.upper()} as DOUBLE", ("double",) * count, DOUBLE, fails=fails, spark=spark)
+
+
+def _of_sums(name: str, sums: str) -> Entry:
+    """A statistic of numbers, by how many there are and their exact sums; NULL where it is not defined."""
+    parameters = ("int", *["number"] * len(sums.split()))
+    return Entry(name, f"{name.upper()}(n, {', '.join(sums.split())})", parameters, DOUBLE, nulls="partial")
+
+
+DOUBLES = (
+    _of_doubles("sqrt"),
+    _of_doubles("exp"),
+    _of_doubles("ln"),
+    _of_doubles("log10"),
+    _of_doubles("log2"),
+    _of_doubles("log", count=2),
+    _of_doubles("log1p"),
+    _of_doubles("expm1"),
+    _of_doubles("power", count=2),
+    _of_doubles("cbrt", total=True),
+    _of_doubles("sin"),
+    _of_doubles("cos"),
+    _of_doubles("tan"),
+    _of_doubles("cot"),
+    _of_doubles("asin"),
+    _of_doubles("acos"),
+    _of_doubles("atan", total=True),
+    _of_doubles("atan2", count=2, total=True),
+    _of_doubles("sinh"),
+    _of_doubles("cosh"),
+    _of_doubles("tanh", total=True),
+    _of_doubles("asinh", total=True),
+    _of_doubles("acosh"),
+    _of_doubles("atanh"),
+    _of_doubles("degrees", total=True),
+    _of_doubles("radians", total=True),
+    Entry("is_nan", "IS_NAN(a)", ("double",), BOOL),
+    Entry("is_infinite", "IS_INFINITE(a)", ("double",), BOOL),
+    _of_sums("covar_pop", "x y xy"),
+    _of_sums("covar_samp", "x y xy"),
+    _of_sums("corr", "x y xx yy xy"),
+    _of_sums("regr_slope", "x y xx xy"),
+    _of_sums("regr_intercept", "x y xx xy"),
+    _of_sums("regr_r2", "x y xx yy xy"),
+    _of_sums("regr_sxx", "x xx"),
+    _of_sums("regr_sxy", "x y xy"),
+    _of_sums("var_pop", "sum squares"),
+    _of_sums("var_samp", "sum squares"),
+    _of_sums("stddev_pop", "sum squares"),
+    _of_sums("stddev_samp", "sum squares"),
+)
