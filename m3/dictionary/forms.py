@@ -5,8 +5,8 @@ known to sqlglot. What is found is written out as :class:`Operation` nodes over 
 
 >>> import sqlglot
 >>> def show(sql, dialect=None): return expand(sqlglot.parse_one(sql, read=dialect), dialect).sql()
->>> show("SPLIT_PART(a, ',', 2)", "postgres"), show("NULLIFZERO(a)", "snowflake")
-("OPERATION(split_part, a, ',', 2)", 'CASE WHEN a = 0 THEN NULL ELSE a END')
+>>> show("SHA2(a || b)", "snowflake"), show("NULLIFZERO(a)", "snowflake")
+('OPERATION(sha2, a || b, 256)', 'CASE WHEN a = 0 THEN NULL ELSE a END')
 """
 
 from __future__ import annotations
