@@ -9,13 +9,16 @@ import os
 from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from fractions import Fraction
+from functools import reduce
 from random import Random
 
 import pytest
 
-from cumulus_ops.coordination.finality import lineage, monotone, views
+from cumulus_ops.coordination.finality import lineage, monotone, trends, views
 from cumulus_ops.coordination.finality.lineage import Carrier, Lineage
-from cumulus_ops.coordination.finality.monotone import Growth, Known, Trend, why_retracted
+from cumulus_ops.coordination.finality.monotone import Growth, why_retracted
+from cumulus_ops.coordination.finality.trends import COUNT, Known, Trend
 from cumulus_ops.coordination.finality.views import Finality
 from cumulus_ops.coordination.plan import AT_ONCE, COMMITTED, SEALED, SealOf, ViewPlan
 from m3 import Interpreter, compile_views, format_program, parse
@@ -75,16 +78,41 @@ def own_whatever_is_read(self: lineage._Partitions, trigger: object, statement: 
     return set(self._of_event(trigger, found))  # type: ignore[arg-type]
 
 
+_rises, _value = Growth._rises, trends._value
+
+
+def _joined(_: object, args: list[Known]) -> Known:
+    return Known(reduce(Trend.join, (k.trend for k in args)))
+
+
+def _two_truths(trend: Trend, *, nullable: bool) -> trends.Steps:
+    return frozenset(step for step in _of_trend(trend, nullable=nullable) if None not in step or step == (None, None))
+
+
+_of_trend = trends._of_trend
+
 #: A wrong analysis: what it does instead.
 MUTANTS: dict[str, Callable[[pytest.MonkeyPatch], object]] = {
     "totals count as fixed": lambda m: m.setattr(monotone, "COUNT", Known(Trend.FIXED)),
-    "what is added counts as positive": lambda m: m.setattr(monotone, "_product", lambda *_: monotone.COUNT),
-    "NaN has a place on the other side of zero": lambda m: m.setattr(monotone, "_ARITHMETIC", frozenset()),
-    "less is as good as more": lambda m: m.setitem(monotone._RULES, "lt", monotone._RULES["gt"]),
-    "NOT keeps its direction": lambda m: m.setitem(monotone._RULES, "not", monotone._all),
-    "NULL turns round": lambda m: m.setattr(monotone, "_is_null", lambda *_: Known(Trend.RISING)) or m.setitem(monotone._RULES, "is_null", lambda *_: Known(Trend.RISING)),
+    "a count is never 0": lambda m: m.setattr(monotone, "COUNT", COUNT._replace(low=Fraction(1))),
+    "what is added counts as positive": lambda m: m.setattr(monotone, "product_of", lambda _: COUNT),
+    "NaN has a place on the other side of zero": lambda m: m.setattr(trends, "_ARITHMETIC", frozenset()),
+    "less is as good as more": lambda m: m.setitem(trends._RULES, "lt", lambda node, args: trends._compare(node, args[::-1])),
+    "what is unequal was not equal before": lambda m: m.setitem(trends._RULES, "ne", lambda *_: Known(Trend.RISING)),
+    "LEAST passes over no NULL": lambda m: m.setitem(trends._RULES, "least", _joined),
+    "the greatest of what falls has no NULL": lambda m: m.setitem(trends._RULES, "greatest", _joined),
+    "a divisor is positive": lambda m: m.setitem(trends._RULES, "div", lambda _, args: Known(args[0].trend)),
+    "a dividend decides": lambda m: m.setitem(trends._RULES, "div", _joined),
+    "truth values have no NULL": lambda m: m.setattr(trends, "_of_trend", _two_truths),
+    "NOT keeps its direction": lambda m: m.setattr(trends, "_value", lambda op, truths: truths[0] if op == "not" else _value(op, truths)),
+    "NULL turns round": lambda m: m.setitem(trends._RULES, "is_null", lambda *_: Known(Trend.RISING)),
     "rows that follow each other only grow": lambda m: m.setattr(Growth, "_follows", lambda *_: True),
-    "derived maps rise": lambda m: m.setattr(Growth, "_rises", lambda self, name, r, p: name in self._derived or all(self._adds(t, s, r, p) for t, s in self._writers[name])),
+    "rows may move to other keys": lambda m: m.setattr(monotone, "_are_moved", lambda trends, last: not trends or trends[-1] in (Trend.FIXED, last)),
+    "rows may move either way": lambda m: m.setattr(monotone, "_are_moved", lambda trends, _: all(t is Trend.FIXED for t in trends[:-1])),
+    "derived maps rise": lambda m: m.setattr(Growth, "_rises", lambda self, name, facts: name in self._derived or _rises(self, name, facts)),
+    "groups stay": lambda m: m.setattr(Growth, "stays", staticmethod(lambda *_: True)),
+    "what HAVING asks has come to rest": lambda m: m.setattr(monotone, "assume", lambda _, env: dict.fromkeys(env, trends.CONSTANT)),
+    "more than 2 is 4": lambda m: m.setattr(trends, "_narrow", lambda env, variable, *_: env.update({variable.name: Known(Trend.RISING, Fraction(4))})),
     "nothing fails": lambda m: m.setattr(monotone, "_failures", lambda *_: iter(())),
     "any seal will do": lambda m: m.setattr(views.Finality, "_seal_on", _any_seal),
     "reads may be of other partitions": lambda m: m.setattr(lineage._Partitions, "own", own_whatever_is_read),

@@ -14,6 +14,7 @@ from cumulus_ops.coordination.finality.views import Finality
 from cumulus_ops.coordination.plan import AT_ONCE, SEALED, SealOf, ViewPlan
 from cumulus_ops.project.settings import SealSettings
 from m3 import Interpreter, compile_views, parse
+from m3.confluence.proof import prove
 from m3.errors import ValueProblem
 from m3.program import Column, Program
 from tests.support.doubles import DOUBLES
@@ -46,6 +47,29 @@ MONOTONE = (
     "SELECT id FROM clicks GROUP BY id HAVING CAST(COUNT(*) AS DOUBLE) > 1.5",
     "SELECT DISTINCT x FROM clicks",
     "SELECT id, -x AS y FROM clicks",
+    # a rising number, and one that it is never below
+    "SELECT id FROM clicks GROUP BY id HAVING COUNT(*) <> 1",
+    "SELECT id FROM clicks GROUP BY id HAVING NOT COUNT(*) = 1 AND COUNT(price) <> 0",
+    "SELECT id FROM clicks GROUP BY id HAVING COUNT(*) NOT IN (0, 1)",
+    "SELECT id FROM clicks GROUP BY id HAVING COUNT(*) / 2 > 1.2 OR 1.2 / COUNT(*) < 0.5",
+    # extremes, of extremes too
+    "SELECT id FROM clicks GROUP BY id HAVING GREATEST(MAX(price), COUNT(*)) > 2",
+    "SELECT id FROM clicks GROUP BY id HAVING LEAST(MIN(price), 1) < 1 OR LEAST(COUNT(price), COUNT(*)) > 1",
+    "SELECT id FROM clicks GROUP BY id HAVING GREATEST(MAX(x), 0) > 1",
+    "SELECT id FROM clicks GROUP BY id HAVING MAX(CAST(day AS DECIMAL(20, 0))) * 2 > 2",
+    "SELECT id FROM clicks GROUP BY id HAVING MAX(CAST(price AS DECIMAL(20, 0))) - MIN(CAST(price AS DECIMAL(20, 0))) > 1",
+    # truth values
+    "SELECT id FROM clicks GROUP BY id HAVING NOT BOOL_AND(price > 0)",
+    "SELECT id FROM clicks GROUP BY id HAVING BOOL_AND(price > 0) = FALSE OR BOOL_OR(price > 0)",
+    "SELECT id FROM clicks GROUP BY id HAVING COALESCE(NOT BOOL_AND(price > 0), FALSE) AND BOOL_AND(price > 0) IS NOT NULL",
+    # rows that move within their groups
+    "SELECT campaign FROM (SELECT campaign, id, COUNT(*) AS n FROM clicks GROUP BY campaign, id) GROUP BY campaign HAVING SUM(n) > 3",
+    "SELECT campaign FROM (SELECT campaign, id, COUNT(*) AS n FROM clicks GROUP BY campaign, id) GROUP BY campaign HAVING MAX(n) > 2",
+    "SELECT campaign FROM (SELECT campaign, id, MAX(x) AS n FROM clicks GROUP BY campaign, id) GROUP BY campaign HAVING MAX(n) > 0",
+    "SELECT campaign FROM (SELECT campaign, id, MIN(x) AS n FROM clicks GROUP BY campaign, id) GROUP BY campaign HAVING MIN(n) < 0",
+    "SELECT campaign FROM (SELECT campaign, id, COUNT(*) AS n FROM clicks GROUP BY campaign, id) WHERE n > 1 GROUP BY campaign HAVING SUM(CASE WHEN n > 2 THEN 2 ELSE 1 END) > 2",
+    # columns that have come to rest where HAVING is true
+    "SELECT id, LEAST(COUNT(*), 3) AS n, COUNT(*) > 1 AS many FROM clicks GROUP BY id HAVING COUNT(*) >= 3",
 )
 #: A row may go, although nothing is deleted.
 RETRACTING = (
@@ -82,6 +106,33 @@ RETRACTING = (
     "SELECT id FROM clicks GROUP BY id HAVING CAST(COUNT(*) AS DOUBLE) * MAX(x) > 0",
     "SELECT id FROM clicks GROUP BY id HAVING CASE WHEN COUNT(*) > 2 THEN -MAX(x) ELSE 0.0 END < 0",
     "SELECT id FROM clicks GROUP BY id HAVING SUM(x) > 0",
+    "SELECT id FROM clicks GROUP BY id HAVING COUNT(*) <> 2",
+    "SELECT id FROM clicks GROUP BY id HAVING COUNT(price) <> 1",
+    "SELECT id FROM clicks GROUP BY id HAVING COUNT(*) NOT IN (0, 2)",
+    "SELECT id FROM clicks GROUP BY id HAVING COUNT(*) / -2 > -1",
+    "SELECT id FROM clicks GROUP BY id HAVING 1.2 / COUNT(*) > 0.5",
+    "SELECT id FROM clicks GROUP BY id HAVING LEAST(MAX(price), COUNT(*)) > 1",
+    "SELECT id FROM clicks GROUP BY id HAVING GREATEST(MIN(price), 0) < 1",
+    "SELECT id FROM clicks GROUP BY id HAVING ABS(MAX(x)) > 0",
+    "SELECT id FROM clicks GROUP BY id HAVING NOT BOOL_OR(price > 0)",
+    "SELECT id FROM clicks GROUP BY id HAVING BOOL_OR(price > 0) IS NULL",
+    "SELECT id FROM clicks GROUP BY id HAVING COALESCE(BOOL_AND(price > 0), TRUE)",
+    "SELECT campaign FROM (SELECT campaign, id, COUNT(*) AS n FROM clicks GROUP BY campaign, id) GROUP BY campaign HAVING MIN(n) > 1",
+    "SELECT campaign FROM (SELECT campaign, id, COUNT(*) AS n FROM clicks GROUP BY campaign, id) GROUP BY campaign HAVING MIN(n) < 2",
+    "SELECT campaign FROM (SELECT campaign, id, COUNT(*) AS n FROM clicks GROUP BY campaign, id HAVING COUNT(*) < 3) GROUP BY campaign HAVING MAX(n) > 1",
+    "SELECT campaign FROM (SELECT campaign, id, COUNT(*) AS n FROM clicks GROUP BY campaign, id) GROUP BY campaign HAVING MAX(CASE WHEN n > 1 THEN 0 ELSE 1 END) > 0",
+    "SELECT campaign FROM (SELECT campaign, id, MAX(price) AS n FROM clicks GROUP BY campaign, id) GROUP BY campaign HAVING SUM(CASE WHEN n > 0 THEN 1 ELSE -1 END) > 0",
+    "SELECT n FROM (SELECT campaign, id, COUNT(*) AS n FROM clicks GROUP BY campaign, id) GROUP BY n HAVING MAX(id) > 1",
+    "SELECT id, LEAST(COUNT(*), 4) AS n FROM clicks GROUP BY id HAVING COUNT(*) > 2",
+    # written by hand: a group all of whose inputs are 0 has no row, whatever its count is
+    "MAP total[id INT] : INT; MAP rows[id INT] : INT; DERIVE rows[id] FROM total = total COUNT 1; VIEW v[id INT] ROWS rows COLUMNS id = id; "
+    "ON +clicks(id, campaign, day, price, x) DO { total[id] += campaign; total[id] += -1 }",
+    # the groups in which the greatest is looked for change, and the rows of groups do not
+    "MAP n[campaign INT, id INT] : INT; MAP moved[n INT, id INT] : INT; MAP seen[id INT] : INT; MAP counted[campaign INT, id INT, n INT] : INT; "
+    "MAP best[id INT, most INT NULL] : INT; DERIVE counted[campaign, id] FROM n = n SELECT n = n COUNT CASE WHEN n > 0 THEN 1 ELSE 0 END; "
+    "DERIVE best[id] FROM seen = seen, most = MAX(moved) SELECT most = most COUNT CASE WHEN seen > 0 THEN 1 ELSE 0 END; "
+    "VIEW v[id INT, most INT NULL] ROWS best COLUMNS id = id HAVING most > 0; "
+    "ON +clicks(id, campaign, day, price, x) DO { n[campaign, id] += 1; seen[id] += 1 } ON CHANGE counted(campaign, id, n) DO { moved[n, id] += 1 }",
 )
 #: Rows of a campaign depend on the events of that campaign alone.
 PARTITIONED = (
@@ -135,13 +186,14 @@ Event = tuple[int, str, Row]
 @cache
 def program_of(sql: str) -> Program:
     """The program that maintains ``sql`` as the view ``v``; it may be written in M3, too."""
-    return parse(DECLARED + sql) if sql.startswith("MAP ") else compile_views("p", RELATIONS, {"v": sql})
+    by_hand = f"PROGRAM p SEMANTICS SNAPSHOT; {DECLARED}{sql}"
+    return parse(by_hand) if sql.startswith("MAP ") else compile_views("p", RELATIONS, {"v": sql})
 
 
 def plan_of(sql: str, insert_only: Sequence[str], seals: Seals) -> ViewPlan:
     """When rows of ``sql`` are final."""
     program = program_of(sql)
-    confluent = frozenset[str]() if sql.startswith("MAP ") else frozenset({"v"})
+    confluent = frozenset({"v"} if not sql.startswith("MAP ") or prove(program).is_confluent else ())
     return Finality(program, frozenset(insert_only), seals, confluent, Lineage(program)).of(program.view("v"))
 
 
