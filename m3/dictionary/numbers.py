@@ -46,14 +46,14 @@ NUMBERS = (
     Entry("pmod", "PMOD(a, b), not negative where b is not", ("numeric",) * 2, lambda a: arithmetic_type("mod", a), alike=True, fails=("division-by-zero",)),
     Entry("idiv", "a DIV b, towards zero", ("numeric",) * 2, INT, alike=True, fails=("division-by-zero",)),
     Entry("abs", "|a|", ("numeric",), first_type, fails=("overflow",), bounded=True),
-    Entry("sign", "-1, 0 or 1", ("numeric",), _sign_type),
-    Entry("round", "ROUND(a, digits), half up", ("numeric", "int"), _digits_type, optional=1, fails=("overflow",), bounded=True),
-    Entry("trunc", "TRUNC(a, digits), towards zero", ("numeric", "int"), _digits_type, optional=1, fails=("overflow",), bounded=True),
-    Entry("ceil", "the next integer, upwards", ("numeric",), _whole_type, fails=("overflow",), bounded=True),
-    Entry("floor", "the next integer, downwards", ("numeric",), _whole_type, fails=("overflow",), bounded=True),
+    Entry("sign", "-1, 0 or 1", ("numeric",), _sign_type, rises=(0,)),
+    Entry("round", "ROUND(a, digits), half up", ("numeric", "int"), _digits_type, optional=1, fails=("overflow",), bounded=True, rises=(0,)),
+    Entry("trunc", "TRUNC(a, digits), towards zero", ("numeric", "int"), _digits_type, optional=1, fails=("overflow",), bounded=True, rises=(0,)),
+    Entry("ceil", "the next integer, upwards", ("numeric",), _whole_type, fails=("overflow",), bounded=True, rises=(0,)),
+    Entry("floor", "the next integer, downwards", ("numeric",), _whole_type, fails=("overflow",), bounded=True, rises=(0,)),
     Entry("bits_and", "a & b", ("int", "int"), INT),
     Entry("bits_or", "a | b", ("int", "int"), INT),
-    Entry("bits_xor", "a # b, the bits in which they differ", ("int", "int"), INT),
+    Entry("bits_xor", "a # b, the bits in which they differ", ("int", "int"), INT, distinct=True),
     Entry("bit_count", "how many bits of the 64 of a are 1", ("int",), INT, forms=("spark duckdb mysql | BIT_COUNT(n)",), spark="bit_count(a)", examples={"BIT_COUNT(7)": "3"}),
     Entry("nullifzero", "a, NULL for 0", forms=("snowflake spark | NULLIFZERO(x) := CASE WHEN x = 0 THEN NULL ELSE x END",)),
     Entry("positive", "a", forms=("spark | POSITIVE(x) := x",)),
@@ -63,21 +63,24 @@ NUMBERS = (
     Entry("sech", "1 / COSH(a)", forms=("bigquery | SECH(f) := 1.0 / cosh(f)",)),
     Entry("csch", "1 / SINH(a)", forms=("bigquery | CSCH(f) := 1.0 / sinh(f)",)),
     Entry("coth", "1 / TANH(a)", forms=("bigquery | COTH(f) := 1.0 / tanh(f)",)),
-    Entry("bits_not", "~a", ("int",), INT),
-    Entry("greatest", "the greatest that is not NULL", ("any",), _common("GREATEST"), variadic=True, nulls="all", alike=True, fails=("overflow",), bounded=True),
-    Entry("least", "the least that is not NULL", ("any",), _common("LEAST"), variadic=True, nulls="all", alike=True, fails=("overflow",), bounded=True),
+    Entry("bits_not", "~a", ("int",), INT, falls=(0,), distinct=True),
+    Entry("greatest", "the greatest that is not NULL", ("any",), _common("GREATEST"), variadic=True, nulls="all", alike=True, fails=("overflow",), bounded=True, rises=(0,)),
+    Entry("least", "the least that is not NULL", ("any",), _common("LEAST"), variadic=True, nulls="all", alike=True, fails=("overflow",), bounded=True, rises=(0,)),
 )  # fmt: skip
 
 
 #: Functions whose domain is the same in Spark: all numbers, where the result is one.
 OF_SPARK = ("sin", "cos", "sinh", "cosh", "tanh")
+#: What is one operation, rounded right, rises as the numbers do. The last bit of a logarithm may be wrong, and then it need not.
+ROUNDED_RIGHT = ("sqrt", "degrees", "radians")
 
 
 def _of_doubles(name: str, *, count: int = 1, total: bool = False) -> Entry:
     """A function of DOUBLEs; outside of its domain it is an error, as in PostgreSQL."""
     fails = () if total else ("out-of-domain", "overflow")
     spark = f"{name}({', '.join('ab'[:count])})" if total or name in OF_SPARK else ""
-    return Entry(name, f"{name.upper()} as DOUBLE", ("double",) * count, DOUBLE, fails=fails, spark=spark)
+    rises = (0,) if name in ROUNDED_RIGHT else ()
+    return Entry(name, f"{name.upper()} as DOUBLE", ("double",) * count, DOUBLE, fails=fails, rises=rises, spark=spark)
 
 
 def _of_sums(name: str, sums: str) -> Entry:
@@ -113,7 +116,7 @@ DOUBLES = (
     _of_doubles("atanh"),
     _of_doubles("degrees", total=True),
     _of_doubles("radians", total=True),
-    Entry("is_nan", "IS_NAN(a)", ("double",), BOOL),
+    Entry("is_nan", "IS_NAN(a)", ("double",), BOOL, rises=(0,)),
     Entry("is_infinite", "IS_INFINITE(a)", ("double",), BOOL),
     _of_sums("covar_pop", "x y xy"),
     _of_sums("covar_samp", "x y xy"),

@@ -101,6 +101,7 @@ MUTANTS: dict[str, Callable[[pytest.MonkeyPatch], object]] = {
     "what is unequal was not equal before": lambda m: m.setitem(trends._RULES, "ne", lambda *_: Known(Trend.RISING)),
     "LEAST passes over no NULL": lambda m: m.setitem(trends._RULES, "least", _joined),
     "the greatest of what falls has no NULL": lambda m: m.setitem(trends._RULES, "greatest", _joined),
+    "all functions rise": lambda m: m.setattr(trends, "_function", _joined),
     "a divisor is positive": lambda m: m.setitem(trends._RULES, "div", lambda _, args: Known(args[0].trend)),
     "a dividend decides": lambda m: m.setitem(trends._RULES, "div", _joined),
     "truth values have no NULL": lambda m: m.setattr(trends, "_of_trend", _two_truths),

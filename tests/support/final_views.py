@@ -56,6 +56,7 @@ MONOTONE = (
     "SELECT id FROM clicks GROUP BY id HAVING GREATEST(MAX(price), COUNT(*)) > 2",
     "SELECT id FROM clicks GROUP BY id HAVING LEAST(MIN(price), 1) < 1 OR LEAST(COUNT(price), COUNT(*)) > 1",
     "SELECT id FROM clicks GROUP BY id HAVING GREATEST(MAX(x), 0) > 1",
+    "SELECT id FROM clicks GROUP BY id HAVING ROUND(MAX(x)) > 1 OR SIGN(MAX(price)) > 0 OR LEFT(MAX(CAST(price AS STRING)), 1) > '1'",
     "SELECT id FROM clicks GROUP BY id HAVING MAX(CAST(day AS DECIMAL(20, 0))) * 2 > 2",
     "SELECT id FROM clicks GROUP BY id HAVING MAX(CAST(price AS DECIMAL(20, 0))) - MIN(CAST(price AS DECIMAL(20, 0))) > 1",
     # truth values
@@ -114,6 +115,7 @@ RETRACTING = (
     "SELECT id FROM clicks GROUP BY id HAVING LEAST(MAX(price), COUNT(*)) > 1",
     "SELECT id FROM clicks GROUP BY id HAVING GREATEST(MIN(price), 0) < 1",
     "SELECT id FROM clicks GROUP BY id HAVING ABS(MAX(x)) > 0",
+    "SELECT id FROM clicks GROUP BY id HAVING LENGTH(MAX(CAST(price AS STRING))) > 1",
     "SELECT id FROM clicks GROUP BY id HAVING NOT BOOL_OR(price > 0)",
     "SELECT id FROM clicks GROUP BY id HAVING BOOL_OR(price > 0) IS NULL",
     "SELECT id FROM clicks GROUP BY id HAVING COALESCE(BOOL_AND(price > 0), TRUE)",
