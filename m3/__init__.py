@@ -16,7 +16,7 @@ from m3.interpreter import Interpreter
 from m3.program import Program, Relation
 
 if TYPE_CHECKING:
-    from m3.compiler.pipeline import compile_views, emit
+    from m3.compiler.pipeline import check_views, compile_views, emit
     from m3.syntax import parse
 
 __all__ = [
@@ -31,6 +31,7 @@ __all__ = [
     "ValueProblem",
     "Violation",
     "check",
+    "check_views",
     "compile_views",
     "emit",
     "format_program",
@@ -38,7 +39,12 @@ __all__ = [
     "restricted_violations",
 ]
 
-_LAZY = {"compile_views": "m3.compiler.pipeline", "emit": "m3.compiler.pipeline", "parse": "m3.syntax"}
+_LAZY = {
+    "check_views": "m3.compiler.pipeline",
+    "compile_views": "m3.compiler.pipeline",
+    "emit": "m3.compiler.pipeline",
+    "parse": "m3.syntax",
+}
 
 
 def __getattr__(name: str) -> Any:

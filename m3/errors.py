@@ -6,9 +6,23 @@ because Spark workers send them back to the driver.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import unicodedata
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
 
-__all__ = ["CompileError", "M3Error", "ProgramError", "Span", "SyntaxProblem", "ValueProblem", "shortened"]
+__all__ = [
+    "CompileError",
+    "FollowUp",
+    "M3Error",
+    "ProgramError",
+    "Span",
+    "SyntaxProblem",
+    "ValueProblem",
+    "combine_errors",
+    "quote_source",
+    "shortened",
+]
 
 #: Characters of an error's message, and of a value in one. Errors are stored with each epoch, and shown in full.
 LONGEST_MESSAGE, LONGEST_VALUE = 2_000, 200
@@ -28,12 +42,19 @@ def shortened(text: str, most: int = LONGEST_VALUE) -> str:
 
 @dataclass(frozen=True)
 class Span:
-    """A place in a source text: 1-based line and column, ``length`` characters, and the file's name ("" for a string)."""
+    """A place in a source text: 1-based line and column, ``length`` characters of that line, and the file's name ("" for a string).
+    ``end`` is the line and the column after the last character of a place of several lines."""
 
     line: int
     column: int
     length: int = 1
     file: str = ""
+    end: tuple[int, int] | None = field(default=None, compare=False)
+
+    @property
+    def behind(self) -> tuple[int, int]:
+        """The line and the column after the last character."""
+        return self.end or (self.line, self.column + self.length)
 
     def __str__(self) -> str:
         return f"{self.file or '<text>'}:{self.line}:{self.column}"
@@ -47,12 +68,26 @@ class M3Error(Exception):
         kind: stable identifier for handlers, e.g. ``"unknown-map"``.
         span: where in the source, if known.
         hint: what to do about it.
+        others: further errors that were found with it and do not follow from it.
     """
 
-    def __init__(self, message: str, *, kind: str = "m3", span: Span | None = None, hint: str = "") -> None:
+    def __init__(
+        self,
+        message: str,
+        *,
+        kind: str = "m3",
+        span: Span | None = None,
+        hint: str = "",
+        others: Iterable[M3Error] = (),
+    ) -> None:
         message = shortened(message, LONGEST_MESSAGE)
         super().__init__(message)
-        self.message, self.kind, self.span, self.hint = message, kind, span, hint
+        self.message, self.kind, self.span, self.hint, self.others = message, kind, span, hint, tuple(others)
+
+    @property
+    def all(self) -> tuple[M3Error, ...]:
+        """This error and those that were found with it."""
+        return (self, *self.others)
 
     def __str__(self) -> str:
         place = f"{self.span}: " if self.span else ""
@@ -60,21 +95,114 @@ class M3Error(Exception):
         return f"{place}{self.message} [{self.kind}]{hint}"
 
     def __reduce__(self) -> tuple[object, ...]:
-        return _rebuild, (type(self), self.message, self.kind, self.span, self.hint)
+        return _rebuild, (type(self), self.message, self.kind, self.span, self.hint, self.others)
+
+    def in_files(self, files: Mapping[str, str]) -> M3Error:
+        """The same errors, with the files of texts that have a name in ``files``."""
+        first, *others = (_rebuild(type(e), e.message, e.kind, _rename(e.span, files), e.hint, ()) for e in self.all)
+        first.others = tuple(others)
+        return first
 
     def underlined(self, source: str) -> str:
-        """The message followed by the source line with the place underlined."""
-        if self.span is None:
-            return str(self)
-        lines = source.splitlines()
-        if not 1 <= self.span.line <= len(lines):
-            return str(self)
-        marker = " " * (self.span.column - 1) + "^" * max(1, self.span.length)
-        return f"{self}\n  | {lines[self.span.line - 1]}\n  | {marker}"
+        """The message followed by the source lines with the place underlined."""
+        lines = quote_source(source, self.span) if self.span is not None else []
+        return "\n".join([str(self), *(f"  | {line}" for line in lines)])
 
 
-def _rebuild(cls: type[M3Error], message: str, kind: str, span: Span | None, hint: str) -> M3Error:
-    return cls(message, kind=kind, span=span, hint=hint)
+def _rebuild(
+    cls: type[M3Error], message: str, kind: str, span: Span | None, hint: str, others: tuple[M3Error, ...]
+) -> M3Error:
+    return cls(message, kind=kind, span=span, hint=hint, others=others)
+
+
+def _rename(span: Span | None, files: Mapping[str, str]) -> Span | None:
+    return None if span is None else replace(span, file=files.get(span.file, span.file))
+
+
+def combine_errors(errors: Iterable[M3Error]) -> M3Error:
+    """The first of several errors, which knows the others; what was found twice counts once, and what follows from others not at all.
+
+    >>> first, second = ProgramError("a", kind="x", span=Span(1, 1)), ProgramError("b", kind="y")
+    >>> [e.message for e in combine_errors([first, second, first]).all]
+    ['a', 'b']
+    """
+    every = [e for several in errors for e in several.all]
+    found: dict[tuple[object, ...], M3Error] = {}
+    for error in [e for e in every if not isinstance(e, FollowUp)] or every:
+        found.setdefault((error.span, error.kind, error.message if error.span is None else ""), error)
+    first, *others = found.values()
+    combined = _rebuild(type(first), first.message, first.kind, first.span, first.hint, tuple(others))
+    combined.__cause__ = first
+    return combined
+
+
+#: Lines of a place that are shown.
+MOST_LINES = 4
+TAB = 4
+
+
+def quote_source(source: str, span: Span) -> list[str]:
+    """The lines of a place, each followed by its underline, as wide as they are on a terminal.
+
+    >>> print("\\n".join(quote_source("SELECT\\t'東京', x\\r\\nFROM r", Span(1, 14, 1))))
+    SELECT  '東京', x
+                    ^
+    >>> print("\\n".join(quote_source("SELECT f(a,\\n  b) FROM r", Span(1, 8, 4, end=(2, 5)))))
+    SELECT f(a,
+           ^^^^
+      b) FROM r
+      ^^
+
+    Args:
+        source: the whole text.
+        span: a place in it; no line is shown of one that is not there.
+    """
+    lines = _split_lines(source)
+    last, behind = span.behind
+    shown = []
+    for number in range(span.line, min(last, len(lines)) + 1):
+        line = lines[number - 1]
+        begin = span.column - 1 if number == span.line else len(line) - len(line.lstrip())
+        end = behind - 1 if number == last else len(line.rstrip())
+        before, marked = _widen(line[:begin]), _widen(line[: max(end, begin + 1)])
+        width = max(1, _width(marked) - _width(before))
+        shown.append((_widen(line), " " * _width(before) + "^" * width))
+    if len(shown) > MOST_LINES:
+        shown = [*shown[: MOST_LINES - 2], ("..", ""), shown[-1]]
+    return [text.rstrip() for pair in shown for text in pair if text]
+
+
+def _split_lines(source: str) -> list[str]:
+    r"""The lines as editors and parsers count them: by ``\n``, before which a ``\r`` may stand."""
+    return [line.removesuffix("\r") for line in source.split("\n")]
+
+
+def _widen(text: str) -> str:
+    """A line for a terminal: tabs are spaces, and what would move the cursor is not there."""
+    made = ""
+    for character in text:
+        made += (
+            " " * (TAB - _width(made) % TAB)
+            if character == "\t"
+            else character
+            if character.isprintable()
+            else "\ufffd"
+        )
+    return made
+
+
+def _width(text: str) -> int:
+    """Cells of a terminal: wide characters take two, marks that go over another none."""
+    return sum(0 if unicodedata.combining(c) else 2 if unicodedata.east_asian_width(c) in "WF" else 1 for c in text)
+
+
+class FollowUp(M3Error):
+    """Something cannot be read because of an error that was noted before, or that another text has: nobody is told of it."""
+
+    def __init__(
+        self, message: str = "it reads what has an error itself", *, kind: str = "follow-up", **rest: Any
+    ) -> None:
+        super().__init__(message, kind=kind, **rest)
 
 
 class SyntaxProblem(M3Error):

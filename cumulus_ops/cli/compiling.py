@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 
@@ -30,13 +31,14 @@ __all__ = ["Source", "compile_", "source_of"]
 
 @dataclass(frozen=True)
 class Source:
-    """What to compile: either SQL by view, or the text of an M3 program. ``name`` is the program's."""
+    """What to compile: either SQL by view, or the text of an M3 program. ``name`` is the program's; ``files`` are those of the views."""
 
     project: Project
     name: str
     views: Mapping[str, str]
     text: str | None = None
     file: Path | None = None
+    files: Mapping[str, Path] = field(default_factory=dict)
 
     def program(self, view: str | None) -> Program:
         """The program, or the part of it that one view needs.
@@ -52,7 +54,8 @@ class Source:
     def _whole(self) -> Program:
         if self.text is None:
             project = self.project
-            return m3.compile_views(self.name, project.relations, self.views, project.dialect, others=project.views)
+            with self._in_files():
+                return m3.compile_views(self.name, project.relations, self.views, project.dialect, others=project.views)
 
         return m3.check(m3.parse(self.text, str(self.file)))
 
@@ -87,7 +90,8 @@ class Source:
                     hint = f"known views: {', '.join(sorted(views)) or 'none'}"
                     raise InputProblem(f"no view {view!r}", kind="unknown-view", hint=hint)
                 views = {view: views[view]}
-            return m3.emit(stage, self.name, project.relations, views, project.dialect, others=project.views)
+            with self._in_files():
+                return m3.emit(stage, self.name, project.relations, views, project.dialect, others=project.views)
         if stage not in ("m3", "dataflow"):
             hint = "give --emit m3 or dataflow, or a file with SQL"
             raise InputProblem(
@@ -97,11 +101,13 @@ class Source:
         program = self.program(view)
         return m3.format_program(program) if stage == "m3" else describe_dataflow(program)
 
-    def where(self, error: M3Error) -> str | None:
-        """The text that an error's span speaks of."""
-        if self.text is not None:
-            return self.text
-        return self.views.get(error.span.file) if error.span else None
+    @contextmanager
+    def _in_files(self) -> Iterator[None]:
+        """Errors name the files in which the views are."""
+        try:
+            yield
+        except M3Error as error:
+            raise error.in_files({view: str(file) for view, file in self.files.items()}) from error
 
 
 def source_of(project: Project, file: Path | None) -> Source:
@@ -112,7 +118,7 @@ def source_of(project: Project, file: Path | None) -> Source:
     """
     file = file or project.program_file
     if file is None:
-        return Source(project, project.name, project.views)
+        return Source(project, project.name, project.views, files=project.view_files)
     try:
         text = read_text(file)
     except OSError as error:
@@ -120,7 +126,7 @@ def source_of(project: Project, file: Path | None) -> Source:
         raise InputProblem(f"cannot read it: {error.strerror}", kind="no-file", place=str(file), hint=hint) from error
     if file.suffix == ".m3":
         return Source(project, file.stem, {}, text, file)
-    return Source(project, file.stem, {file.stem: text})
+    return Source(project, file.stem, {file.stem: text}, files={**project.view_files, file.stem: file})
 
 
 @click.command("compile")
@@ -149,7 +155,7 @@ def compile_(
     with explain_errors():
         project = load_project(folder)
         source, statistics = source_of(project, file), rows_by_relation(project, rows)
-    with explain_errors(source.where):
+    with explain_errors():
         if emit:
             click.echo(source.emitted(emit, view))
         else:

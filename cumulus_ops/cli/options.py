@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import errno
+import os
+import re
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -14,9 +16,11 @@ from rich.console import Console
 from rich.markup import escape
 
 from cumulus_ops.light import lazy_module
-from cumulus_ops.project.errors import CumulusError, SetupProblem
-from cumulus_ops.project.project_file import load_project
-from m3.errors import M3Error
+from cumulus_ops.opening.mistakes import find_mistakes
+from cumulus_ops.project.errors import CumulusError, InputProblem, SetupProblem
+from cumulus_ops.project.project_file import ProjectProblem, load_project
+from cumulus_ops.project.yaml_nodes import read_text
+from m3.errors import M3Error, quote_source
 
 if TYPE_CHECKING:
     from cumulus_ops.catalog import database
@@ -37,10 +41,14 @@ __all__ = [
     "JSON",
     "PORT",
     "PROJECT",
+    "count_errors",
     "explain_errors",
+    "file_of",
+    "list_errors",
     "open_project",
     "problem_of",
     "show",
+    "show_all",
 ]
 
 
@@ -81,6 +89,8 @@ def open_project(folder: Path) -> Iterator[Runtime]:
 # How errors reach a person: what, where and what to do, on stderr, with an exit code; never a stack trace.
 
 
+#: The place of an error in a file of settings.
+PLACED = re.compile(r"(?P<file>.+?):(?P<line>\d+)")
 FILE_ERRORS = (FileNotFoundError, PermissionError, NotADirectoryError, IsADirectoryError)
 
 #: Of errors: the disk, the quota.
@@ -94,16 +104,12 @@ EXIT_IN_ERROR = 4  # the view that was asked for is in error
 
 
 @contextmanager
-def explain_errors(source: Callable[[M3Error], str | None] | None = None) -> Iterator[None]:
-    """Turn an error of ours into its explanation and exit code 2.
-
-    Args:
-        source: finds the text that an :class:`M3Error`'s span speaks of; it is read from the span's file by default.
-    """
+def explain_errors() -> Iterator[None]:
+    """Turn an error of ours, with all that were found with it, into an explanation and exit code 2."""
     try:
         yield
     except (M3Error, CumulusError) as error:
-        show(error, source(error) if source is not None and isinstance(error, M3Error) else None)
+        show_all(list_errors(error))
         sys.exit(EXIT_USER)
     except Exception as error:
         problem = problem_of(error)
@@ -128,21 +134,65 @@ def problem_of(error: BaseException) -> CumulusError | None:
     return database.database_problem(error)
 
 
-def show(error: M3Error | CumulusError, source: str | None = None) -> None:
-    """Print ``error`` on stderr; a place in a program's text is shown and underlined."""
+def list_errors(error: M3Error | CumulusError) -> list[M3Error | CumulusError]:
+    """An error and all that were found with it, file by file; of a project's file also those of the views that can be read all the same."""
+    described = error.described if isinstance(error, ProjectProblem) else None
+    errors = [*error.all, *(find_mistakes(described) if described is not None else ())]
+    files = list(dict.fromkeys(file_of(e)[0] for e in errors))
+    return sorted(errors, key=lambda e: (files.index(file_of(e)[0]), *file_of(e)[1:]))
+
+
+def show_all(errors: Sequence[M3Error | CumulusError]) -> None:
+    """Print errors on stderr, and how many there are, if there are several."""
+    for number, error in enumerate(errors):
+        if number:
+            click.echo(err=True)
+        show(error)
+    if len(errors) > 1:
+        click.echo(f"\n{count_errors(errors)}", err=True)
+
+
+def count_errors(errors: Sequence[M3Error | CumulusError]) -> str:
+    """``3 errors in 2 files``."""
+    files = {file_of(error)[0] for error in errors} - {""}
+    many, where = "s" * (len(errors) != 1), f" in {len(files)} file{'s' * (len(files) != 1)}" if files else ""
+    return f"{len(errors)} error{many}{where}"
+
+
+def file_of(error: M3Error | CumulusError) -> tuple[str, int, int]:
+    """The file, the line and the column of an error, as far as they are known: "" and 1 where they are not."""
+    if isinstance(error, M3Error):
+        span = error.span
+        return (shorten_path(span.file), span.line, span.column) if span is not None else ("", 1, 1)
+    found = PLACED.fullmatch(error.place)
+    file, line = (found["file"], int(found["line"])) if found is not None else (error.place, 1)
+    return shorten_path(file), line, 1
+
+
+def shorten_path(path: str) -> str:
+    """A path as somebody would type it who is in this process's folder."""
+    if not os.path.isabs(path):
+        return path
+    relative = os.path.relpath(path)
+    return relative if relative.count("..") <= 2 and len(relative) < len(path) else path
+
+
+def show(error: M3Error | CumulusError) -> None:
+    """Print ``error`` on stderr; a place in a query or a program is shown and underlined.
+
+    Lines of ``cumulus.yaml`` are not shown: there may be secrets in them.
+    """
     console = Console(stderr=True, highlight=False, soft_wrap=True)
-    if isinstance(error, CumulusError):
-        where = error.place
-    else:
-        where = str(error.span) if error.span else ""
-        source = source if source is not None else _text(error)
     console.print(f"[bold red]error[/bold red] [dim]\\[{escape(error.kind)}][/dim] {escape(error.message)}")
-    if where:
+    file, line, column = file_of(error)
+    where = f"{file}:{line}:{column}" if isinstance(error, M3Error) else error.place
+    if isinstance(error, InputProblem) and PLACED.fullmatch(error.place):
+        where = f"{file}:{line}"
+    if file:
         console.print(f"  [dim]at[/dim]   {escape(where)}")
-    if isinstance(error, M3Error) and source is not None:
-        for line in error.underlined(source).splitlines():
-            if line.startswith("  | "):
-                console.print(f"  [cyan]{escape(line[2:])}[/cyan]")
+    if isinstance(error, M3Error) and error.span is not None and (source := _text(error)) is not None:
+        for quoted in quote_source(source, error.span):
+            console.print(f"   [cyan]| {escape(quoted)}[/cyan]")
     if error.hint:
         console.print(f"  [dim]hint[/dim] {escape(error.hint)}")
 
@@ -151,4 +201,4 @@ def _text(error: M3Error) -> str | None:
     if error.span is None or not error.span.file:
         return None
     file = Path(error.span.file)
-    return file.read_text(encoding="utf-8") if file.is_file() else None
+    return read_text(file) if file.is_file() else None

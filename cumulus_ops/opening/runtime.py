@@ -83,7 +83,7 @@ def build_program(project: Project) -> Program:
     """The program of a project folder: its M3 file, or its views compiled.
 
     Raises:
-        M3Error: the text or a view is wrong.
+        M3Error: the text or views are wrong; it names their files, and knows all errors that were found.
     """
     if project.program_file is not None:
         program = m3.parse(read_text(project.program_file), str(project.program_file))
@@ -97,7 +97,10 @@ def build_program(project: Project) -> Program:
                     hint="declare the same columns and types in both",
                 )
         return m3.check(program)
-    return m3.compile_views(project.name, project.relations, project.views, project.dialect)
+    try:
+        return m3.compile_views(project.name, project.relations, project.views, project.dialect)
+    except m3.M3Error as error:
+        raise error.in_files({view: str(file) for view, file in project.view_files.items()}) from error
 
 
 def initialise(project: Project, *, versions: str | None = None) -> None:
@@ -117,7 +120,18 @@ def initialise(project: Project, *, versions: str | None = None) -> None:
 
 
 #: What may differ between the machines that run a project, and what says where things are, and not what they are.
-PLACES = {"folder", "landing", "state", "catalog_url", "published", "reports", "program_file", "memory", "dataflow"}
+PLACES = {
+    "folder",
+    "landing",
+    "state",
+    "catalog_url",
+    "published",
+    "reports",
+    "program_file",
+    "memory",
+    "dataflow",
+    "view_files",
+}
 
 
 #: Counts the rules by which views are compiled. Where a new one makes another program of a view, a state of before is refused; all others

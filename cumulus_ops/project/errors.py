@@ -12,7 +12,9 @@
 
 from __future__ import annotations
 
-from m3.errors import LONGEST_MESSAGE, shortened
+from collections.abc import Iterable
+
+from m3.errors import LONGEST_MESSAGE, M3Error, shortened
 
 __all__ = ["Conflict", "CumulusError", "InputProblem", "IntegrityProblem", "NotYet", "SetupProblem", "ViewInError"]
 
@@ -25,12 +27,26 @@ class CumulusError(Exception):
         kind: stable identifier for handlers.
         place: where (file:line, or map, batch, epoch), "" if nowhere.
         hint: what to do about it.
+        others: further errors that were found with it and do not follow from it.
     """
 
-    def __init__(self, message: str, *, kind: str = "cumulus", place: str = "", hint: str = "") -> None:
+    def __init__(
+        self,
+        message: str,
+        *,
+        kind: str = "cumulus",
+        place: str = "",
+        hint: str = "",
+        others: Iterable[CumulusError | M3Error] = (),
+    ) -> None:
         message = shortened(message, LONGEST_MESSAGE)
         super().__init__(message)
-        self.message, self.kind, self.place, self.hint = message, kind, place, hint
+        self.message, self.kind, self.place, self.hint, self.others = message, kind, place, hint, tuple(others)
+
+    @property
+    def all(self) -> tuple[CumulusError | M3Error, ...]:
+        """This error and those that were found with it."""
+        return (self, *(e for other in self.others for e in other.all))
 
     def __str__(self) -> str:
         place = f"{self.place}: " if self.place else ""
@@ -38,11 +54,13 @@ class CumulusError(Exception):
         return f"{place}{self.message} [{self.kind}]{hint}"
 
     def __reduce__(self) -> tuple[object, ...]:
-        return _rebuild, (type(self), self.message, self.kind, self.place, self.hint)
+        return _rebuild, (type(self), self.message, self.kind, self.place, self.hint, self.others)
 
 
-def _rebuild(cls: type[CumulusError], message: str, kind: str, place: str, hint: str) -> CumulusError:
-    return cls(message, kind=kind, place=place, hint=hint)
+def _rebuild(
+    cls: type[CumulusError], message: str, kind: str, place: str, hint: str, others: Iterable[CumulusError | M3Error]
+) -> CumulusError:
+    return cls(message, kind=kind, place=place, hint=hint, others=others)
 
 
 class InputProblem(CumulusError):

@@ -28,8 +28,10 @@ import datetime
 import os
 import re
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 from cumulus_ops.project.errors import InputProblem
 from cumulus_ops.project.relation_settings import (
@@ -56,11 +58,11 @@ from cumulus_ops.project.settings import (
     ValidationSettings,
 )
 from cumulus_ops.project.versions import COORDINATORS_MAX, EPOCHS_MAX, SEQUENCES_MAX
-from cumulus_ops.project.yaml_nodes import Item, Section, read_text, read_yaml
+from cumulus_ops.project.yaml_nodes import Item, Problems, Section, read_text, read_yaml
 from m3.datatypes import BOOL, DATE, DOUBLE, INT, MAX_PRECISION, STRING, TIMESTAMP, Type, decimal
 from m3.program import Column, Relation
 
-__all__ = ["FILE_NAME", "column_type", "load_project"]
+__all__ = ["FILE_NAME", "Described", "ProjectProblem", "column_type", "load_project"]
 
 
 FILE_NAME = "cumulus.yaml"
@@ -87,6 +89,7 @@ REMOTE = "CUMULUS_SPARK_REMOTE"
 NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 DECIMAL = re.compile(r"decimal\s*\(\s*(\d+)\s*,\s*(\d+)\s*\)")
 MEMORY = re.compile(r"(\d+(?:\.\d+)?)\s*(MB|MiB|GB|GiB)", re.IGNORECASE)
+QUERY = re.compile(r"\s*\(*\s*(SELECT|WITH|VALUES|FROM)\s", re.IGNORECASE)
 ZERO = re.compile(r"0+(\.0*)?\s*(ms|s|m|h|d)?")
 EVERY = re.compile(r"(\d{1,9})(?:\s*epochs?)?")
 MEMORY_UNITS = {"mb": 10**6, "mib": 1 << 20, "gb": 10**9, "gib": 1 << 30}
@@ -114,57 +117,152 @@ def load_project(path: Path, environment: Mapping[str, str] | None = None) -> Pr
         raise InputProblem(
             "no such project", kind="no-project", place=str(file), hint="`cumulus init FOLDER` makes one"
         )
-    root = read_yaml(file, os.environ if environment is None else environment).section(KEYS)
-    state = _path(root.get("state"), file.parent) or file.parent / "var" / "state"
-    views, program = _what(root, file.parent)
-    sources = root.need("sources", LANDING_HINT).section()
-    landing = sources.get("landing")
-    files = LandingSettings()
-    if landing and landing.is_mapping:
-        files = file_settings(landing.section(LANDING_KEYS), files)
-    validation = _sub(root, "validation", ("policy", "unproved", "every", "views", "reports"))
-    described = root.need("relations", "list the tables whose changes are the events")
-    relations = tuple(_relation(name, entry) for name, entry in described.section().items())
-    if not relations:
-        raise described.problem("there is no relation", hint="list the tables whose changes are the events")
-    dataflow = root.get("dataflow")
-    batches = _sub(root, "batches", ("rows",))
-    after = _get(_sub(root, "corrections", ("after",)), "after")
-    name = root.need("name", "the first line is `name: my_project`")
+    item = read_yaml(file, os.environ if environment is None else environment)
+    root, problems, folder = item.section(), Problems(), file.parent
+    problems.read(lambda: item.section(KEYS), root)
+    described = _describe(root, folder, problems)
+    read = problems.read
+    state = read(lambda: _path(root.get("state"), folder), None) or folder / "var" / "state"
+    files = read(lambda: _files(root), LandingSettings())
+    validation = read(lambda: _sub(root, "validation", ("policy", "unproved", "every", "views", "reports")), None)
+    relations = root.get("relations")
+    settings = {
+        "name": read(lambda: _name(root), ""),
+        "coordinators": read(lambda: _coordinators(root.get("coordinators")), 1),
+        "epoch": read(lambda: _epochs(root), None),
+        "landing": read(lambda: _landing(root, folder), folder),
+        "settle": read(lambda: _settle(root), SETTLE),
+        "sources": read(lambda: _sources(root), ()),
+        "catalog_url": read(lambda: _catalog(root, folder, state), ""),
+        "published": read(lambda: _path(_get(_sub(root, "publish", ("path",)), "path"), folder), None),
+        "reports": read(lambda: _path(_get(validation, "reports"), folder), None) or state / "reports",
+        "executor": read(lambda: _executor(root), None),
+        "validation": read(lambda: _validation(validation), None),
+        "layout": read(lambda: _layout(root), None),
+        "batch_rows": read(lambda: _batch_rows(root), 0),
+        "memory": read(lambda: _memory(root.get("memory")), None),
+        "corrections": read(lambda: _corrections(root), None),
+        "patience": read(lambda: _patience(root.get("coordinators")), None),
+        "dataflow": read(lambda: _dataflow(root, folder), None),
+        "files_of": read(lambda: _files_of(root, files), {}),
+    }
+    if relations is not None and described is not None and not described.broken:
+        settings["keys"] = read(lambda: _keys(relations), {})
+        settings["seals"] = read(lambda: relation_seals(relations, described.relations), {})
+        settings["insert_only"] = read(lambda: insert_only_relations(relations), ())
+    problem = problems.combine()
+    if problem is not None or described is None:
+        assert problem is not None
+        raise ProjectProblem(
+            problem.message,
+            kind=problem.kind,
+            place=problem.place,
+            hint=problem.hint,
+            others=problem.others,
+            described=described,
+        )
     return Project(
-        name=_identifier(name.text(), name),
-        folder=file.parent,
-        relations=relations,
-        coordinators=_coordinators(root.get("coordinators")),
-        epoch=_epochs(root),
-        landing=_landing(root, file.parent),
-        settle=_settle(root),
-        sources=tuple(_source(source, entry) for source, entry in sources.items() if source != "landing"),
+        folder=folder,
         state=state,
-        catalog_url=_catalog(root, file.parent, state),
-        published=_path(_get(_sub(root, "publish", ("path",)), "path"), file.parent),
-        reports=_path(_get(validation, "reports"), file.parent) or state / "reports",
-        views=views,
-        program_file=program,
-        executor=_executor(root),
-        validation=_validation(validation),
-        dialect=_dialect(root.get("dialect")),
-        layout=_layout(root),
-        batch_rows=_integer(batches, "rows", Project.batch_rows, 1, SEQUENCES_MAX) if batches else Project.batch_rows,
-        memory=_memory(root.get("memory")),
-        corrections=CorrectionSettings(after.duration()) if after else CorrectionSettings(),
-        patience=_patience(root.get("coordinators")),
-        keys={
-            relation: known
-            for relation, entry in described.section().items()
-            if (known := _key_settings(entry)) is not None
-        },
-        seals=relation_seals(described, relations),
-        insert_only=insert_only_relations(described),
-        dataflow=_existing(dataflow, file.parent) if dataflow else None,
         files=files,
-        files_of=_files_of(root, files),
+        relations=described.relations,
+        views=dict(described.views),
+        view_files=described.view_files,
+        program_file=described.program_file,
+        dialect=described.dialect,
+        **settings,  # type: ignore[arg-type]  # None stands for what has an error, and then there is no project
     )
+
+
+@dataclass(frozen=True)
+class Described:
+    """What a project's file says of tables and views; ``broken`` are the names of those of which it does not say it rightly."""
+
+    relations: tuple[Relation, ...]
+    views: Mapping[str, str]
+    view_files: Mapping[str, Path]
+    program_file: Path | None
+    dialect: str | None
+    broken: frozenset[str] = frozenset()
+
+
+class ProjectProblem(InputProblem):
+    """A project's file is wrong; ``described`` is what could be read of its tables and views, whose errors can be reported, too."""
+
+    def __init__(self, message: str, *, described: Described | None = None, **rest: Any) -> None:
+        super().__init__(message, **rest)
+        self.described = described
+
+
+def _describe(root: Section, folder: Path, problems: Problems) -> Described | None:
+    """Tables and views, without those that have errors; None if nothing can be said of any view."""
+    broken: set[str] = set()
+    relations: list[Relation] = []
+    item = problems.read(lambda: root.need("relations", "list the tables whose changes are the events"), None)
+    tables = None if item is None else problems.read(item.section, None)
+    if item is not None and tables is not None and not tables.entries:
+        problems.note(item.problem("there is no relation", hint="list the tables whose changes are the events"))
+    for name, entry in tables.items() if tables is not None else ():
+        relation = problems.read(partial(_relation, name, entry), None)
+        if relation is None:
+            broken.add(name)
+        else:
+            relations.append(relation)
+    known = len(problems.found)
+    dialect = problems.read(lambda: _dialect(root.get("dialect")), None)
+    what = problems.read(lambda: _what(root, folder), None)
+    if what is None or tables is None or len(problems.found) > known:
+        return None
+    views, program = what
+    texts: dict[str, str] = {}
+    files: dict[str, Path] = {}
+    for name, entry in views.items():
+        file = problems.read(partial(_view_file, name, entry, folder), None)
+        text = problems.read(partial(read_text, file), None) if file is not None else None
+        if file is None or text is None:
+            broken.add(name)
+        else:
+            texts[name], files[name] = text, file
+    return Described(tuple(relations), texts, files, program, dialect, frozenset(broken))
+
+
+def _name(root: Section) -> str:
+    item = root.need("name", "the first line is `name: my_project`")
+    return _identifier(item.text(), item)
+
+
+def _files(root: Section) -> LandingSettings:
+    """How landed files are read."""
+    landing = root.need("sources", LANDING_HINT).section().get("landing")
+    known = LandingSettings()
+    return file_settings(landing.section(LANDING_KEYS), known) if landing and landing.is_mapping else known
+
+
+def _sources(root: Section) -> tuple[SourceSettings, ...]:
+    """The sources beside the landing folder."""
+    sources = root.need("sources", LANDING_HINT).section()
+    return tuple(_source(source, entry) for source, entry in sources.items() if source != "landing")
+
+
+def _batch_rows(root: Section) -> int:
+    batches = _sub(root, "batches", ("rows",))
+    return _integer(batches, "rows", Project.batch_rows, 1, SEQUENCES_MAX) if batches else Project.batch_rows
+
+
+def _corrections(root: Section) -> CorrectionSettings:
+    after = _get(_sub(root, "corrections", ("after",)), "after")
+    return CorrectionSettings(after.duration()) if after else CorrectionSettings()
+
+
+def _dataflow(root: Section, folder: Path) -> Path | None:
+    item = root.get("dataflow")
+    return _existing(item, folder) if item else None
+
+
+def _keys(relations: Item) -> dict[str, KeySettings]:
+    """The relations that are not trusted."""
+    every = ((name, _key_settings(entry)) for name, entry in relations.section().items())
+    return {name: known for name, known in every if known is not None}
 
 
 def column_type(item: Item) -> Type:
@@ -188,9 +286,10 @@ def _relation(name: str, item: Item) -> Relation:
     _identifier(name, item)
     section = item.section(RELATION_KEYS)
     columns = section.need("columns", "write `columns: {id: bigint}`").section()
-    for column, entry in columns.items():
-        check_column_name(column, entry)
-    known = tuple(Column(_identifier(column, entry), column_type(entry)) for column, entry in columns.items())
+    problems = Problems()
+    read = [problems.read(partial(_column, column, entry), None) for column, entry in columns.items()]
+    problems.stop()
+    known = tuple(c for c in read if c is not None)
     key_item = section.get("key")
     key = key_item.words() if key_item else ()
     for part in key:
@@ -200,6 +299,11 @@ def _relation(name: str, item: Item) -> Relation:
             )
     rows = section.get("rows")
     return Relation(name, known, key, rows.integer(1, ROWS_MAX) if rows else None)
+
+
+def _column(name: str, item: Item) -> Column:
+    check_column_name(name, item)
+    return Column(_identifier(name, item), column_type(item))
 
 
 def _key_settings(item: Item) -> KeySettings | None:
@@ -225,8 +329,8 @@ def _key_settings(item: Item) -> KeySettings | None:
     return settings
 
 
-def _what(root: Section, folder: Path) -> tuple[dict[str, str], Path | None]:
-    """The views' SQL texts, or the M3 program's file; exactly one of the two."""
+def _what(root: Section, folder: Path) -> tuple[dict[str, Item], Path | None]:
+    """The entries of the views, or the M3 program's file; exactly one of the two."""
     views, program = root.get("views"), root.get("program")
     if (views is None) == (program is None):
         raise root.item.problem(
@@ -235,7 +339,16 @@ def _what(root: Section, folder: Path) -> tuple[dict[str, str], Path | None]:
     if program is not None:
         return {}, _existing(program, folder)
     assert views is not None
-    return {_identifier(name, item): read_text(_existing(item, folder)) for name, item in views.section().items()}, None
+    return dict(views.section().items()), None
+
+
+def _view_file(name: str, item: Item, folder: Path) -> Path:
+    """The file of a view."""
+    _identifier(name, item)
+    if not item.is_mapping and not item.is_list and QUERY.match(item.text()):
+        hint = f"write it to views/{name}.sql, and `{name}: views/{name}.sql` here"
+        raise item.problem("a query in the place of its file's name", kind="no-file", hint=hint)
+    return _existing(item, folder)
 
 
 def _dialect(item: Item | None) -> str | None:

@@ -271,6 +271,8 @@ class Project:
     #: relation -> its seals; relations that have only inserts; a file that says what becomes of the views' answers
     seals: Mapping[str, tuple[SealSettings, ...]] = field(default_factory=dict)
     insert_only: tuple[str, ...] = ()
+    #: view -> its file
+    view_files: Mapping[str, Path] = field(default_factory=dict)
     dataflow: Path | None = None
 
     def seal(self, relation: str, name: str) -> SealSettings | None:

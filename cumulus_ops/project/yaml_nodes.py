@@ -6,17 +6,20 @@ import datetime
 import difflib
 import hashlib
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TypeVar
 
 import yaml
 
 from cumulus_ops.project.errors import InputProblem
 
-__all__ = ["Item", "Section", "read_text", "read_yaml"]
+__all__ = ["Item", "Problems", "Section", "read_text", "read_yaml"]
 
 
+Read = TypeVar("Read")
+Else = TypeVar("Else")
 VARIABLE = re.compile(r"\$(?:(?P<escaped>\$)|\{(?P<name>[A-Za-z_][A-Za-z0-9_]*)(?::-(?P<default>[^}]*))?\})")
 DURATION = re.compile(r"(?P<number>\d+(?:\.\d+)?)\s*(?P<unit>ms|s|m|h|d)")
 #: No span is longer.
@@ -204,14 +207,54 @@ class Item:
         return (moment if moment.tzinfo else moment.replace(tzinfo=datetime.UTC)).astimezone(datetime.UTC)
 
 
+class Problems:
+    """Collects the errors of parts that do not depend on each other."""
+
+    def __init__(self) -> None:
+        self.found: list[InputProblem] = []
+
+    def note(self, problem: InputProblem) -> None:
+        """Another one."""
+        self.found.append(problem)
+
+    def read(self, part: Callable[[], Read], otherwise: Else) -> Read | Else:
+        """What a part says; ``otherwise`` where there is an error in it, which is noted."""
+        try:
+            return part()
+        except InputProblem as problem:
+            self.note(problem)
+            return otherwise
+
+    def combine(self) -> InputProblem | None:
+        """The first, which knows the others; None if there are none. An error that was met twice is one."""
+        every = {str(e): e for problem in self.found for e in problem.all}
+        if not every:
+            return None
+        first, *others = every.values()
+        assert isinstance(first, InputProblem)
+        return type(first)(first.message, kind=first.kind, place=first.place, hint=first.hint, others=others)
+
+    def stop(self) -> None:
+        """Nothing, if no error was noted.
+
+        Raises:
+            InputProblem: the first, which knows the others.
+        """
+        problem = self.combine()
+        if problem is not None:
+            raise problem
+
+
 class Section:
     """A mapping whose keys are checked against the known ones."""
 
     def __init__(self, item: Item, entries: dict[str, Item], known: tuple[str, ...] | None) -> None:
         self.item, self.entries = item, entries
+        problems = Problems()
         for key, value in entries.items():
             if known is not None and key not in known:
-                raise value.problem("unknown key", kind="unknown-key", hint=_nearest(key, known))
+                problems.note(value.problem("unknown key", kind="unknown-key", hint=_nearest(key, known)))
+        problems.stop()
 
     def need(self, key: str, hint: str) -> Item:
         """The value of ``key``; its absence is an error that shows ``hint``."""

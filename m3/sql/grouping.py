@@ -53,7 +53,13 @@ def read_grouping(
         The reader of expressions over the groups, whose names are those behind the GROUP BY.
     """
     written = _read_sets(select, items, names)
-    targets = {fold_case(node): read(node) for keys in written for node, _ in keys}
+    targets: dict[exp.Expr, Scalar] = {}
+    source = names.context.source
+    before = source.failures
+    for node in (node for keys in written for node, _ in keys):
+        with source.attempt(node):
+            targets[fold_case(node)] = read(node)
+    source.stop(before)
     sets = tuple(tuple(dict.fromkeys(targets[fold_case(node)] for node, _ in keys)) for keys in written)
     group = select.args.get("group")
     if group is not None and group.args.get("all") is False:  # GROUP BY DISTINCT
@@ -190,7 +196,7 @@ class GroupReader:
         if not self.base.has(node):
             return scalar  # an outer column
         hint = "add it to GROUP BY, or aggregate it"
-        self.names.fail(node, f"column {node.sql()!r} is not grouped", "not-grouped", hint)
+        self.names.fail(node, f"column {self.names.context.source.text(node)!r} is not grouped", "not-grouped", hint)
 
 
 def is_aggregate(node: exp.Expr) -> bool:

@@ -10,9 +10,11 @@ from sqlglot import exp
 
 from m3.algebra.derive import Registry
 from m3.algebra.terms import Polynomial
+from m3.errors import FollowUp
 from m3.program import Relation
 from m3.scalars import Scalar, Var
 from m3.sql.block import Origin, Query, Subquery
+from m3.sql.mistakes import suggest_name
 from m3.sql.places import Source
 
 __all__ = ["Column", "Context", "Known", "Names"]
@@ -29,6 +31,10 @@ class Context:
     dialect: str | None = None
     #: What must be 0 when the view is read: rows for which a scalar subquery has several values.
     checks: list[Polynomial] = field(default_factory=list)
+    #: The views that this one may read.
+    views: tuple[str, ...] = ()
+    #: Lower-case names of tables and views whose errors somebody else reports.
+    broken: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True)
@@ -48,6 +54,8 @@ class Known:
 
     alias: str
     columns: tuple[Column, ...]
+    #: An error was reported where the table is read, so it may have columns that are not here; without an alias it may be any table.
+    incomplete: bool = False
 
 
 @dataclass
@@ -95,7 +103,7 @@ class Names:
                 key = names.keys.get(names.base.resolve(node))
                 if key is None:
                     hint = "add it to GROUP BY, or aggregate it"
-                    self.fail(node, f"column {node.sql()!r} is not grouped", "not-grouped", hint)
+                    self.fail(node, f"column {self.context.source.text(node)!r} is not grouped", "not-grouped", hint)
                 return key
             names = names.parent
         self._refuse_unknown(node)
@@ -110,6 +118,11 @@ class Names:
             for column in table.columns:
                 if column.name.lower() == name and wanted in ("", table.alias.lower()):
                     yield table.alias, column
+
+    @property
+    def incomplete(self) -> bool:
+        """Whether there may be columns in reach that are not known, because of an error that was reported."""
+        return any(t.incomplete for t in self.tables)
 
     def has(self, node: exp.Column) -> bool:
         """Whether a reference could mean a column of this block."""
@@ -128,8 +141,12 @@ class Names:
             tables += (names.base if names.base is not None else names).tables
             names = names.parent
         meant = [t for t in tables if node.table.lower() in ("", t.alias.lower())]
+        if any(t.incomplete for t in meant) or any(t.incomplete and not t.alias for t in tables):
+            raise FollowUp
         if node.table and not meant:
-            hint = f"tables: {', '.join(t.alias for t in tables) or 'none'}"
+            known = list(dict.fromkeys(t.alias for t in tables))
+            hint = f"{suggest_name(node.table, known)}tables: {', '.join(known) or 'none'}"
             self.fail(node, f"no table {node.table!r} in FROM", "unknown-table", hint)
-        known = ", ".join(dict.fromkeys(c.name for t in meant for c in t.columns))
-        self.fail(node, f"no column {node.sql()!r}", "unknown-column", f"columns: {known or 'none'}")
+        columns = list(dict.fromkeys(c.name for t in meant for c in t.columns))
+        hint = f"{suggest_name(node.name, columns)}columns: {', '.join(columns) or 'none'}"
+        self.fail(node, f"no column {self.context.source.text(node)!r}", "unknown-column", hint)

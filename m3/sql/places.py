@@ -33,10 +33,12 @@ SUBQUERY with SAMPLE is not supported
 
 from __future__ import annotations
 
+import re
 from bisect import bisect_left
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import cached_property
 from types import MappingProxyType
 from typing import Any, NoReturn
 
@@ -44,7 +46,8 @@ import sqlglot
 from sqlglot import exp
 from sqlglot.tokenizer_core import Token, TokenType
 
-from m3.errors import CompileError, M3Error, Span, SyntaxProblem
+from m3.errors import CompileError, FollowUp, M3Error, Span, SyntaxProblem, combine_errors, shortened
+from m3.sql.mistakes import complete_place, explain_statements, explain_syntax, find_lookalike, locate
 
 __all__ = [
     "FAILURES",
@@ -57,18 +60,28 @@ __all__ = [
     "find_unread",
     "fold_case",
     "is_wrapper",
+    "mark_elsewhere",
     "refuse_unread",
 ]
 
 
 class Source:
-    """A SQL text, for turning nodes into spans and problems into errors."""
+    """A SQL text, for turning nodes into spans and problems into errors.
+
+    Errors that do not depend on each other are collected: what is read within :meth:`attempt` may fail, and reading goes on.
+    """
 
     def __init__(self, sql: str, file: str = "") -> None:
         self.sql, self.file = sql, file
         #: The query by itself, the views that it reads included.
         self.complete = sql
         self.dialect: str | None = None
+        #: The errors found so far, and how often reading failed: also for what follows from them.
+        self.problems: list[M3Error] = []
+        self.failures = 0
+
+    def __deepcopy__(self, _: object) -> Source:
+        return self  # nodes of other views know their texts; copies of nodes know the same
 
     def parse(self, dialect: str | None) -> exp.Expression:
         """The single statement of the text.
@@ -79,19 +92,15 @@ class Source:
         self.dialect = dialect
         try:
             statements = [s for s in sqlglot.parse(self.sql, read=dialect) if s is not None]
-        except sqlglot.errors.ParseError as error:
-            unplaced = {"line": 1, "col": 1, "highlight": " ", "description": str(error)}
-            details: dict[str, Any] = dict(error.errors[0] if error.errors else unplaced)
-            length = len(details["highlight"] or " ")
-            # sqlglot's column is that of the last character of the token
-            span = Span(details["line"] or 1, max(1, (details["col"] or 1) - length + 1), length, self.file)
-            raise SyntaxProblem(f"not SQL: {details['description']}", kind="sql-syntax", span=span, hint="") from error
         except RecursionError as error:
             raise SyntaxProblem("too deeply nested", kind="too-deep", span=Span(1, 1, 1, self.file)) from error
         except FAILURES as error:
-            raise SyntaxProblem(f"not SQL: {error}", kind="sql-syntax", span=Span(1, 1, 1, self.file)) from error
-        if len(statements) != 1 or not isinstance(statements[0], exp.Expression):
-            raise SyntaxProblem("expected exactly one SELECT", kind="sql-syntax", span=Span(1, 1, 1, self.file))
+            raise explain_syntax(self.sql, self.file, dialect, error) from error
+        if len(statements) != 1 or statements[0].key not in QUERIES or not isinstance(statements[0], exp.Expression):
+            raise explain_statements(self.sql, self.file, dialect)
+        lookalike = find_lookalike(self.sql, self.file, dialect)
+        if lookalike is not None:
+            raise lookalike
         unread = find_unread(self.sql, statements[0], dialect)
         if unread is not None:
             given, span = self.sql[unread.start : unread.end + 1], self._locate(unread.start, unread.end)
@@ -106,17 +115,49 @@ class Source:
             return self.span(node.parent) if node.parent else Span(1, 1, 1, self.file)
         return self._locate(min(p["start"] for p in places), max(p["end"] for p in places))
 
+    def point(self, node: exp.Expr) -> Span:
+        """The place of a node for a person: with the call's name and all its parentheses, in the text in which it stands."""
+        found = self._find(node)
+        if found is None:
+            return self.point(node.parent) if node.parent else Span(1, 1, 1, self.file)
+        source, start, end = found
+        return locate(source.sql, source.file, start, end)
+
+    def name(self, node: exp.Expr) -> str:
+        """What a node is called where it is written: the function's name, or else its text."""
+        text = self.text(node)
+        called = CALLED.match(text)
+        return called[1].upper() if called else f"`{shortened(' '.join(text.split()), 60)}`"
+
+    def text(self, node: exp.Expr) -> str:
+        """A node as it is written; as it would be written, if it stands in no text."""
+        found = self._find(node)
+        return node.sql(self.dialect) if found is None else found[0].sql[found[1] : found[2] + 1]
+
+    def _find(self, node: exp.Expr) -> tuple[Source, int, int] | None:
+        """The text in which a node stands, and the first and the last of its characters there."""
+        own = [(self, n.meta["start"], n.meta["end"]) for n in node.walk() if "start" in n.meta]
+        places = own or [n.meta["elsewhere"] for n in node.walk() if "elsewhere" in n.meta]
+        if not places:
+            return None
+        source = places[0][0]
+        first, last = min(p[1] for p in places), max(p[2] for p in places)
+        names: Sequence[str] = ()
+        if not {"start", "elsewhere"} & set(node.meta):  # what has a place begins with its own name
+            names = WORDS.get(type(node)) or (type(node).sql_names() if isinstance(node, exp.Func) else ())
+        return source, *complete_place(source.tokens, first, last, names)
+
+    @cached_property
+    def tokens(self) -> list[Token]:
+        """The tokens of the text."""
+        return sqlglot.tokenize(self.sql, read=self.dialect)
+
     def _locate(self, start: int, end: int) -> Span:
-        """The place of the characters from ``start`` to ``end``, inclusive, up to the end of the first line."""
-        before = self.sql[:start]
-        line_start = before.rfind("\n") + 1
-        end_of_line = self.sql.find("\n", start)
-        last = end if end_of_line < 0 else min(end, end_of_line - 1)
-        return Span(before.count("\n") + 1, start - line_start + 1, max(1, last - start + 1), self.file)
+        return locate(self.sql, self.file, start, end)
 
     def fail(self, node: exp.Expr, message: str, kind: str, hint: str) -> NoReturn:
         """Raise a CompileError that points at ``node``."""
-        raise CompileError(message, kind=kind, span=self.span(node), hint=hint)
+        raise CompileError(message, kind=kind, span=self.point(node), hint=hint)
 
     @contextmanager
     def guard(self, node: exp.Expr) -> Iterator[None]:
@@ -124,9 +165,52 @@ class Source:
         try:
             yield
         except M3Error as error:
-            if error.span is not None:
+            if error.span is not None or isinstance(error, FollowUp):
                 raise
-            raise CompileError(error.message, kind=error.kind, span=self.span(node), hint=error.hint) from error
+            raise CompileError(error.message, kind=error.kind, span=self.point(node), hint=error.hint) from error
+
+    def attempt(self, node: exp.Expr) -> Attempt:
+        """What fails within, at ``node``, is noted, and reading goes on behind it. Who needs what was to be read asks :meth:`stop`."""
+        return Attempt(self, node)
+
+    def stop(self, before: int) -> None:
+        """Give up where reading has failed more than ``before`` times.
+
+        Raises:
+            FollowUp: it has.
+        """
+        if self.failures > before:
+            raise FollowUp
+
+
+class Attempt:
+    """Notes the error that ends what is done within."""
+
+    def __init__(self, source: Source, node: exp.Expr) -> None:
+        self._source, self._node = source, node
+
+    def __enter__(self) -> None:
+        """Begin."""
+
+    def __exit__(self, _: object, error: BaseException | None, __: object) -> bool:
+        """Whether it was an error of the text, which is noted."""
+        if not isinstance(error, M3Error):
+            return False
+        self._source.failures += 1
+        if error.span is None and not isinstance(error, FollowUp):
+            error.span = self._source.point(self._node)
+        if not isinstance(error, FollowUp):
+            self._source.problems.append(error)
+        return True
+
+
+def mark_elsewhere(tree: exp.Expr, source: Source) -> None:
+    """Nodes of another view's text have no place in this one, but errors are reported where they are."""
+    for node in tree.walk():
+        if "start" in node.meta:
+            start, end = node.meta["start"], node.meta["end"]
+            node.meta.clear()
+            node.meta["elsewhere"] = (source, start, end)
 
 
 def fold_case(node: exp.Expr) -> exp.Expr:
@@ -145,6 +229,14 @@ def fold_case(node: exp.Expr) -> exp.Expr:
     return copy
 
 
+#: What a view may be.
+QUERIES = ("select", "union", "except", "intersect", "subquery", "values")
+#: A call, as it is written.
+CALLED = re.compile(r"([A-Za-z_][\w.]*)\s*\(")
+#: Forms that are no functions to sqlglot -> the words before their parentheses.
+WORDS: Mapping[type[exp.Expr], tuple[str, ...]] = {
+    exp.Exists: ("EXISTS",), exp.Cast: ("CAST",), exp.TryCast: ("TRY_CAST", "CAST"), exp.Coalesce: ("COALESCE",),
+}  # fmt: skip
 #: How sqlglot says that a text is not SQL; for calls without the arguments that it rewrites in many ways.
 FAILURES = (sqlglot.errors.SqlglotError, ValueError, TypeError, AttributeError, LookupError)
 OPENING = (TokenType.L_PAREN, TokenType.L_BRACKET, TokenType.L_BRACE)
@@ -345,25 +437,34 @@ def refuse_unread(
     Raises:
         CompileError: at the first part that no pass reads, of kind ``unsupported-clause``.
     """
+    before = source.failures
     for node in tree.walk(bfs=False):
         for name, value in node.args.items():
-            if value in (None, False, [], ""):
-                continue
-            # an expression where sqlglot keeps a flag, or TRIM's LEADING, was one argument too many
-            flag = name in FLAGS or (isinstance(node, exp.Trim) and name == "position")
-            if flag and type(node) not in READ and isinstance(value, exp.Expr) and not isinstance(value, exp.DataType):
-                source.fail(value, f"{node.key.upper()} takes no argument {value.sql()}", "wrong-arity", TOO_MANY)
-            kind = type(node)
-            known = READ.get(kind)
-            unread = UNREAD.get(kind, ()) if known is None else {name} - known - rewritten.get(kind, frozenset())
-            if name in unread:
-                first = value[0] if isinstance(value, list) else value
-                place = first if isinstance(first, exp.Expr) and any("start" in n.meta for n in first.walk()) else node
-                clause, part = PARTS.get(type(node), node.key.upper()), name.strip("_").upper().replace("_", " ")
-                source.fail(place, f"{clause} with {part} is not supported", "unsupported-clause", HINT)
+            if value not in (None, False, [], ""):
+                with source.attempt(node):
+                    _refuse_argument(node, name, value, source, rewritten)
         if isinstance(node, exp.NthValue) and node.args.get("from_first") is False:
             source.fail(node, "NTH_VALUE from the last", "unsupported-clause", "order by .. DESC")
+    if source.failures > before:
+        raise combine_errors(source.problems)
     return tree
+
+
+def _refuse_argument(
+    node: exp.Expr, name: str, value: Any, source: Source, rewritten: Mapping[type[exp.Expr], frozenset[str]]
+) -> None:
+    # an expression where sqlglot keeps a flag, or TRIM's LEADING, was one argument too many
+    flag = name in FLAGS or (isinstance(node, exp.Trim) and name == "position")
+    if flag and type(node) not in READ and isinstance(value, exp.Expr) and not isinstance(value, exp.DataType):
+        source.fail(value, f"{source.name(node)} takes no argument {source.text(value)}", "wrong-arity", TOO_MANY)
+    kind = type(node)
+    known = READ.get(kind)
+    unread = UNREAD.get(kind, ()) if known is None else {name} - known - rewritten.get(kind, frozenset())
+    if name in unread:
+        first = value[0] if isinstance(value, list) else value
+        place = first if isinstance(first, exp.Expr) and any("start" in n.meta for n in first.walk()) else node
+        clause, part = PARTS.get(kind, node.key.upper()), name.strip("_").upper().replace("_", " ")
+        source.fail(place, f"{clause} with {part} is not supported", "unsupported-clause", HINT)
 
 
 def is_wrapper(node: exp.Expr, *read: str) -> bool:

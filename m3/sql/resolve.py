@@ -12,13 +12,14 @@ from functools import cached_property
 
 from sqlglot import exp
 
+from m3.errors import FollowUp
 from m3.program import Relation
 from m3.scalars import Scalar, call, const
 from m3.sql.block import Block, From, Join, Limited, Order, Output, Query, Table, Window
 from m3.sql.expressions import is_bare_null
 from m3.sql.functions import make_reader
 from m3.sql.grouping import GroupReader, has_aggregates, read_grouping
-from m3.sql.names import Names
+from m3.sql.names import Known, Names
 from m3.sql.subqueries import SubqueryReader
 from m3.sql.tables import read_from, read_operation, read_values
 from m3.sql.windows import read_count, read_window
@@ -42,11 +43,16 @@ def resolve_query(node: exp.Expr, parent: Names) -> Query:
     Raises:
         CompileError: a name that means nothing, or too much; types that do not fit; what is not supported.
     """
-    names = _read_with(node, parent)
-    query = _resolve_within(node, names)
+    names, source = _read_with(node, parent), parent.context.source
+    before, query = source.failures, None
+    with source.attempt(node):
+        query = _resolve_within(node, names)
     if names is not parent:
         for view in list(names.unread.values()):  # what nobody reads has to be right all the same
-            view()
+            with source.attempt(node):
+                view()
+    source.stop(before)
+    assert query is not None
     return query
 
 
@@ -147,25 +153,30 @@ class _Select:
             names.fail(select, "SELECT without columns", "no-columns", "SELECT *")
         for lateral in select.args.get("laterals") or ():
             names.fail(lateral, "LATERAL VIEW", "unsupported-table", "join a derived table")
-        rows = _Reader(names)
-        source = read_from(names, select, resolve_query, rows.read)
-        where = select.args.get("where")
-        nodes = _split_conjuncts(where.this) if where is not None else []
-        conditions = tuple(self._check_condition(node, rows.read(node), "WHERE") for node in nodes)
+        rows, text = _Reader(names), names.context.source
+        before, source = text.failures, None
+        with text.attempt(select):
+            source = read_from(names, select, resolve_query, rows.read)
+        if source is None and select.args.get("from_") is not None:
+            names.tables.append(Known("", (), incomplete=True))
+        conditions = tuple(self._read_where(rows))
         items = _expand_stars(select, names)
         groups = self._read_groups(items, rows)
         having = self._read_clause("having", groups.read) if groups is not None else None
         read, after = (rows.read, names) if groups is None else (groups.read, groups.names)
         listed = _List(select, read, after)
-        outputs = tuple(listed.read_output(position, item) for position, item in enumerate(items, start=1))
+        for position, item in enumerate(items, start=1):
+            listed.read_output(position, item)
         qualify = self._read_clause("qualify", listed.read)
         order = tuple(listed.read_order(select))
-        listed.check_unread_windows()
+        with text.attempt(select):
+            listed.check_unread_windows()
         unique = select.args.get("distinct")
         first = _find_first_of(unique)
+        text.stop(before)
         made = Block(
             source,
-            outputs,
+            tuple(listed.outputs),
             conditions,
             having=having,
             windows=tuple(listed.windows),
@@ -176,6 +187,12 @@ class _Select:
             subqueries=(*names.subqueries, *(after.subqueries if groups is not None else ())),
         )
         return self._describe(made, groups)
+
+    def _read_where(self, rows: _Reader) -> Iterator[Scalar]:
+        where, text = self.select.args.get("where"), self.names.context.source
+        for node in _split_conjuncts(where.this) if where is not None else []:
+            with text.attempt(node):
+                yield self._check_condition(node, rows.read(node), "WHERE")
 
     def _read_groups(self, items: Sequence[exp.Expr], rows: _Reader) -> GroupReader | None:
         if self.select.args.get("group") is None and not has_aggregates(self.select, items):
@@ -211,7 +228,11 @@ class _Select:
     def _read_clause(self, name: str, read: Callable[[exp.Expr], Scalar]) -> Scalar | None:
         """HAVING or QUALIFY, where there is one."""
         clause = self.select.args.get(name)
-        return self._check_condition(clause.this, read(clause.this), name.upper()) if clause is not None else None
+        if clause is None:
+            return None
+        with self.names.context.source.attempt(clause):
+            return self._check_condition(clause.this, read(clause.this), name.upper())
+        return None
 
     def _check_condition(self, node: exp.Expr, scalar: Scalar, clause: str) -> Scalar:
         if scalar.type.kind == "int" and self.names.context.dialect in INTEGERS_ARE_TRUE:
@@ -248,6 +269,8 @@ def _expand_stars(select: exp.Select, names: Names) -> list[exp.Expr]:
             items.append(item)
             continue
         wanted = item.table.lower() if isinstance(item, exp.Column) else ""
+        if any(t.incomplete for t in names.tables if wanted in ("", t.alias.lower()) or not t.alias):
+            raise FollowUp
         found = _list_columns(names, wanted)
         if not found:
             names.fail(item, f"no table {wanted!r} for the star", "unknown-table", "name a table of FROM")
@@ -301,20 +324,26 @@ class _List:
         self.select, self._inner, self.names = select, read, names
         self.windows: list[Window] = []
         self.outputs: list[Output] = []
+        #: The lower-case names of the entries in which there is an error.
+        self.failed: set[str] = set()
         self._used: set[str] = set()
 
-    def read_output(self, position: int, item: exp.Expr) -> Output:
+    def read_output(self, position: int, item: exp.Expr) -> None:
         """An entry of the list."""
         body = item.unalias()
         name = item.alias or (body.name if isinstance(body, exp.Column) else f"{body.key.lower()}_{position}")
-        self.outputs.append(Output(name, self.read(body)))
-        return self.outputs[-1]
+        self.failed.add(name.lower())
+        with self.names.context.source.attempt(item):
+            self.outputs.append(Output(name, self.read(body)))
+            self.failed.discard(name.lower())
 
     def read_order(self, select: exp.Select) -> Iterator[Order]:
         """ORDER BY."""
         order = select.args.get("order")
         for node in order.expressions if order is not None else ():
-            places = [o.scalar for o in self.outputs] if is_all(node.this) else [self.read_place(node.this)]
+            places: list[Scalar] = []
+            with self.names.context.source.attempt(node):
+                places = [o.scalar for o in self.outputs] if is_all(node.this) else [self.read_place(node.this)]
             for scalar in places:
                 yield scalar, bool(node.args.get("desc")), bool(node.args.get("nulls_first"))
 
@@ -371,6 +400,8 @@ class _List:
     def read_place(self, node: exp.Expr) -> Scalar:
         """An expression of ORDER BY: a position, an output column, or anything over the block."""
         items = self.outputs
+        if self.failed and (isinstance(node, exp.Literal) or node.name.lower() in self.failed):
+            raise FollowUp
         if isinstance(node, exp.Literal) and not node.args.get("is_string"):
             if not str(node.this).isdigit() or not 1 <= int(node.this) <= len(items):
                 self.names.fail(node, f"no output column {node.this}", "bad-ordinal", f"there are {len(items)} columns")

@@ -19,14 +19,15 @@ from dataclasses import replace
 from sqlglot import exp
 
 from m3.algebra.normal import common_type
-from m3.errors import CompileError
+from m3.errors import CompileError, FollowUp
 from m3.program import Relation
 from m3.scalars import Const, Key, Scalar, Var, call
 from m3.sql.block import Block, Combined, Constants, From, Join, Limited, Query, Table, columns_of, placeholders
 from m3.sql.correlation import convert
 from m3.sql.expressions import is_bare_null
+from m3.sql.mistakes import suggest_name
 from m3.sql.names import Column, Known, Names
-from m3.sql.places import Source, is_wrapper
+from m3.sql.places import Source, is_wrapper, mark_elsewhere
 
 __all__ = ["is_untyped", "parse_with_views", "read_from", "read_operation", "read_values", "unite_columns"]
 
@@ -82,8 +83,15 @@ class _Tables:
         return source
 
     def _read_table(self, node: exp.Expr) -> Table:
+        """A table; where there is an error in it, one with any columns, so that nobody is blamed who reads them."""
+        with self.names.context.source.attempt(node):
+            return self._find_table(node)
+        self.names.tables.append(Known(node.alias_or_name, (), incomplete=True))
+        return Table(node.alias_or_name, (), Constants((), ()))
+
+    def _find_table(self, node: exp.Expr) -> Table:
         if isinstance(node, exp.Paren):
-            return self._read_table(node.this)
+            return self._find_table(node.this)
         if isinstance(node, exp.Table) and isinstance(node.this, exp.Identifier):
             return self._make_known(node, node.alias or node.name, self._find_named(node))
         if isinstance(node, exp.Lateral) and isinstance(node.this, exp.Subquery):
@@ -100,7 +108,9 @@ class _Tables:
 
     def _find_named(self, node: exp.Table) -> Relation | Query:
         scope: Names | None = self.names
+        ctes: list[str] = []
         while scope is not None:
+            ctes += scope.views
             view = scope.views.get(node.name.lower())
             if view is not None and not node.db:
                 return view()
@@ -108,8 +118,13 @@ class _Tables:
         context = self.names.context
         relation = next((r for name, r in context.relations.items() if name.lower() == node.name.lower()), None)
         if relation is None:
-            hint = f"known relations: {', '.join(sorted(context.relations)) or 'none'}"
-            self.names.fail(node, f"no relation {node.name!r}", "unknown-relation", hint)
+            if node.name.lower() in context.broken:
+                raise FollowUp
+            named = {*context.relations, *context.views}
+            hint = f"known relations: {', '.join(sorted(named)) or 'none'}"
+            self.names.fail(
+                node, f"no relation {node.name!r}", "unknown-relation", suggest_name(node.name, {*named, *ctes}) + hint
+            )
         return relation
 
     def _make_known(self, node: exp.Expr, alias: str, rows: Relation | Query) -> Table:
@@ -157,10 +172,15 @@ class _Tables:
         if method == "NATURAL":
             left_names = {c.name.lower() for t in known for c in t.columns}
             using = list(dict.fromkeys(c.name for t in tables for c in t.columns if c.name.lower() in left_names))
-        on = [self._equate_columns(join, known, merged, tables, theirs, name) for name in using]
-        pairs = [(name, *equality.args) for name, equality in zip(using, on, strict=True)]  # type: ignore[union-attr]
+        on: list[Scalar] = []
+        pairs: list[tuple[str, Scalar, Scalar]] = []
+        for name in using:
+            with names.context.source.attempt(join):
+                on.append(self._equate_columns(join, known, merged, tables, theirs, name))
+                pairs.append((name, *on[-1].args))  # type: ignore[union-attr]
         if join.args.get("on") is not None:
-            on.append(self._read_condition(join.args["on"]))
+            with names.context.source.attempt(join.args["on"]):
+                on.append(self._read_condition(join.args["on"]))
         if side and placeholders(on):
             names.fail(join, "a subquery in the ON of an outer join", "unsupported-join", "join a derived table")
         made = Join(left, right, side, tuple(on))
@@ -176,7 +196,8 @@ class _Tables:
             for i in join.args.get("using") or ()
         ]
         if join.args.get("on") is not None:
-            on.append(self._read_condition(join.args["on"]))
+            with self.names.context.source.attempt(join.args["on"]):
+                on.append(self._read_condition(join.args["on"]))
         if placeholders(on):
             self.names.fail(join, f"a subquery in the ON of a {side} join", "unsupported-join", "join a derived table")
         self.names.tables = known
@@ -198,6 +219,8 @@ class _Tables:
         name: str,
     ) -> Scalar:
         wanted = name.lower()
+        if any(t.incomplete for t in (*known, *tables)):
+            raise FollowUp
         left, right = (
             [both[wanted]] if wanted in both else [c for t in side for c in t.columns if c.name.lower() == wanted]
             for side, both in ((known, merged), (tables, theirs))
@@ -296,9 +319,13 @@ def read_operation(node: exp.SetOperation, names: Names, resolve_query: Callable
     """A set operation, without its ORDER BY and LIMIT."""
     if any(node.args.get(x) for x in ("by_name", "side", "kind", "on")):
         names.fail(node, f"{node.key.upper()} BY NAME", "unsupported-set-operation", "name the columns in one order")
-    left, right = (
-        resolve_query(side.this if is_wrapper(side, "order") else side, names) for side in (node.left, node.right)
-    )
+    source, sides = names.context.source, list[Query]()
+    before = source.failures
+    for side in (node.left, node.right):
+        with source.attempt(side):
+            sides.append(resolve_query(side.this if is_wrapper(side, "order") else side, names))
+    source.stop(before)
+    left, right = sides
     if len(left.columns) != len(right.columns):
         message = f"{node.key.upper()} of {len(left.columns)} and {len(right.columns)} columns"
         names.fail(node, message, "set-columns", "select as many columns on both sides")
@@ -354,8 +381,6 @@ def parse_with_views(
     tree = source.parse(dialect)
     _collect_views(name, tree, views, known, (name,), needed, dialect)
     for other, query in reversed(needed.items()):  # each goes to the front: those that it reads come before it
-        for node in query.walk():  # they stand in another text, and have no place in this one
-            node.meta.clear()
         cte = exp.CTE(this=query, alias=exp.TableAlias(this=exp.to_identifier(other)))
         with_ = tree.args.get("with_")
         if with_ is None:
@@ -384,10 +409,12 @@ def _collect_views(
             continue
         if other in path:
             hint = "a view reads tables, and views that do not read it"
-            span = Source(views[name], name).span(table)
+            span = Source(views[name], name).point(table)
             raise CompileError(
                 f"view {other!r} reads itself: {' > '.join([*path, other])}", kind="recursive", span=span, hint=hint
             )
-        inner = Source(views[other], other).parse(dialect)
+        text = Source(views[other], other)
+        inner = text.parse(dialect)
+        mark_elsewhere(inner, text)
         _collect_views(other, inner, views, known, (*path, other), needed, dialect)
         needed[other] = inner

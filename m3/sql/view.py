@@ -7,7 +7,7 @@ ORDER BY and LIMIT cost nothing until somebody reads.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from sqlglot import exp
@@ -15,7 +15,7 @@ from sqlglot import exp
 from m3.algebra.derive import Registry
 from m3.algebra.rows import Rows, ViewQuery
 from m3.algebra.terms import Polynomial
-from m3.errors import CompileError
+from m3.errors import CompileError, M3Error, combine_errors
 from m3.program import Column, OutputColumn, Relation
 from m3.scalars import Scalar, Var, bare, call, substitute
 from m3.simplify import simplify
@@ -40,6 +40,7 @@ def parse_view(
     relations: Sequence[Relation],
     registry: Registry,
     dialect: str | None = None,
+    broken: Collection[str] = (),
 ) -> ViewQuery:
     """What a query asks for, in the algebra.
 
@@ -56,22 +57,37 @@ def parse_view(
         relations: the base tables.
         registry: the derived relations of the program, which is added to.
         dialect: sqlglot's name of the SQL dialect; None for its generic one.
+        broken: names of tables and views that are there, but have errors that somebody else reports.
 
     Raises:
         SyntaxProblem: not SQL.
-        CompileError: SQL that cannot be maintained, at its place, with the nearest form that can.
+        CompileError: SQL that cannot be maintained, at its place, with the nearest form that can; with all errors that do not
+            follow from each other.
+        FollowUp: it reads something in which there is an error.
     """
     tree, source = parse_with_views(name, views, [r.name for r in relations], dialect)
-    node = rewrite(tree, source)
-    while is_wrapper(node):
-        node = node.this
-    context = Context(source, {r.name: r for r in relations}, registry, name, dialect)
+    node: exp.Expr = tree
+    known = {r.name: r for r in relations}
+    context = Context(
+        source,
+        known,
+        registry,
+        name,
+        dialect,
+        views=tuple(v for v in views if v != name),
+        broken=frozenset(b.lower() for b in broken),
+    )
     try:
-        with source.guard(node):
+        with source.guard(tree):
+            node = rewrite(tree, source)
+            while is_wrapper(node):
+                node = node.this
             return _View(context, node).read()
     except RecursionError as error:
         hint = "split it by WITH, or write long lists with IN"
         raise CompileError("too deeply nested", kind="too-deep", span=source.span(node), hint=hint) from error
+    except M3Error as error:
+        raise combine_errors([*source.problems, error]) from error
 
 
 @dataclass
