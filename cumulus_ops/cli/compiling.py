@@ -2,29 +2,39 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
+from click.core import ParameterSource
 
 import m3
-from cumulus_ops.cli.analysing import advice_of, ordering_lines
-from cumulus_ops.cli.explaining import GROUPS, group_lines, rows_by_relation, stored_groups
-from cumulus_ops.cli.options import PROJECT, explain_errors
+from cumulus_ops.cli.checking import check_files
+from cumulus_ops.cli.options import JSON, PROJECT, explain_errors
 from cumulus_ops.cli.output import write_drawing
+from cumulus_ops.light import lazy_module, without_pandas
 from cumulus_ops.project.errors import InputProblem
 from cumulus_ops.project.project_file import load_project
 from cumulus_ops.project.settings import Project
 from cumulus_ops.project.yaml_nodes import read_text
-from m3.confluence.proof import prove
-from m3.dataflow import describe_dataflow
 from m3.errors import M3Error
-from m3.explain.report import explain, restrict
-from m3.picture.drawing import to_svg
 from m3.program import Program
+
+if TYPE_CHECKING:
+    from cumulus_ops.cli import analysing, explaining
+    from m3 import dataflow
+    from m3.confluence import proof
+    from m3.explain import report
+    from m3.picture import drawing
+else:  # --check needs none of these, and is waited for by an editor
+    analysing, explaining = map(lazy_module, ("cumulus_ops.cli.analysing", "cumulus_ops.cli.explaining"))
+    dataflow, proof = map(lazy_module, ("m3.dataflow", "m3.confluence.proof"))
+    report, drawing = map(lazy_module, ("m3.explain.report", "m3.picture.drawing"))
 
 __all__ = ["Source", "compile_", "source_of"]
 
@@ -48,7 +58,7 @@ class Source:
         """
 
         program = self._whole
-        return restrict(program, view) if view else program
+        return report.restrict(program, view) if view else program
 
     @cached_property
     def _whole(self) -> Program:
@@ -71,10 +81,13 @@ class Source:
             M3Error: as :meth:`program`.
         """
 
-        text = explain(self.program(view), statistics=rows, full=full)
-        found = prove(self._whole)
-        groups = stored_groups(self._whole, found.grain, rows=rows, view=view)
-        return "\n".join([text, GROUPS, *group_lines(groups), "", *ordering_lines(found)]) + "\n"
+        text = report.explain(self.program(view), statistics=rows, full=full)
+        found = proof.prove(self._whole)
+        groups = explaining.stored_groups(self._whole, found.grain, rows=rows, view=view)
+        return (
+            "\n".join([text, explaining.GROUPS, *explaining.group_lines(groups), "", *analysing.ordering_lines(found)])
+            + "\n"
+        )
 
     def emitted(self, stage: str, view: str | None) -> str:
         """The result of a compiler's stage, as text.
@@ -99,7 +112,7 @@ class Source:
             )
 
         program = self.program(view)
-        return m3.format_program(program) if stage == "m3" else describe_dataflow(program)
+        return m3.format_program(program) if stage == "m3" else dataflow.describe_dataflow(program)
 
     @contextmanager
     def _in_files(self) -> Iterator[None]:
@@ -130,7 +143,7 @@ def source_of(project: Project, file: Path | None) -> Source:
 
 
 @click.command("compile")
-@click.argument("file", type=click.Path(path_type=Path), required=False)
+@click.argument("files", type=click.Path(path_type=Path, allow_dash=True), nargs=-1, metavar="[FILE]...")
 @click.option(
     "--emit",
     type=click.Choice(["algebra", "deltas", "merged", "m3", "dataflow"]),
@@ -140,28 +153,52 @@ def source_of(project: Project, file: Path | None) -> Source:
 @click.option("--view", help="Only what this view needs.")
 @click.option("--rows", multiple=True, metavar="RELATION=N", help="Rows of a relation, for the costs; repeat it.")
 @click.option("--svg", type=click.Path(path_type=Path, dir_okay=False), help="Write a picture of the dataflow there.")
+@click.option(
+    "--check", is_flag=True, help="Only say what is wrong with FILES, a line for each error, for editors and CI."
+)
+@click.option(
+    "--stdin-filename",
+    type=click.Path(path_type=Path),
+    help="With --check -: the file whose text comes from standard input.",
+)
+@JSON
 @PROJECT
+@click.pass_context
 def compile_(
-    file: Path | None,
+    context: click.Context,
+    files: tuple[Path, ...],
     emit: str | None,
     full: bool,
     view: str | None,
     rows: tuple[str, ...],
     svg: Path | None,
+    check: bool,
+    stdin_filename: Path | None,
+    as_json: bool,
     folder: Path,
 ) -> None:
     """Compile the SQL in FILE against the project's relations, and explain the result: its maps, what is re-evaluated,
-    what an event costs, and in which tables and copies the maps are kept. Without FILE, all that the project maintains."""
+    what an event costs, and in which tables and copies the maps are kept. Without FILE, all that the project maintains.
+
+    With --check, only say what is wrong with FILES (all views of the project, if there are none), with exit code 1 if something is. The
+    project is the one in whose folder the files are, if it is not given."""
+    if check:
+        given = context.get_parameter_source("folder") is not ParameterSource.DEFAULT
+        sys.exit(check_files(files, folder if given else None, stdin_filename, as_json=as_json))
+    if len(files) > 1 or stdin_filename is not None or as_json:
+        raise click.UsageError("several files, --stdin-filename and --json go with --check")
+    without_pandas()
     with explain_errors():
         project = load_project(folder)
-        source, statistics = source_of(project, file), rows_by_relation(project, rows)
+        source = source_of(project, files[0] if files else None)
+        statistics = explaining.rows_by_relation(project, rows)
     with explain_errors():
         if emit:
             click.echo(source.emitted(emit, view))
         else:
             click.echo(source.explained(view, statistics, full=full), nl=False)
-            line = advice_of(project, source.program(view))
+            line = analysing.advice_of(project, source.program(view))
             if line is not None:
                 click.echo(f"note: {line}", err=True)
         if svg is not None:
-            write_drawing(svg, to_svg(source.program(view)))
+            write_drawing(svg, drawing.to_svg(source.program(view)))

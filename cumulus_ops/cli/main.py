@@ -39,7 +39,7 @@ COMMANDS: Mapping[str, tuple[str, str]] = {
     "simulate": ("simulating", "Simulate the papers' protocols."),
 }
 #: The commands that answer at once: their processes make no data frames.
-QUICK = ("analyze", "batch", "compile", "coordinators", "epoch", "explain", "keys", "query", "seals", "status")
+QUICK = ("analyze", "batch", "coordinators", "epoch", "explain", "keys", "query", "seals", "status")
 
 
 class _Commands(click.Group):

@@ -62,7 +62,7 @@ from cumulus_ops.project.yaml_nodes import Item, Problems, Section, read_text, r
 from m3.datatypes import BOOL, DATE, DOUBLE, INT, MAX_PRECISION, STRING, TIMESTAMP, Type, decimal
 from m3.program import Column, Relation
 
-__all__ = ["FILE_NAME", "Described", "ProjectProblem", "column_type", "load_project"]
+__all__ = ["FILE_NAME", "Described", "ProjectProblem", "column_type", "describe_project", "load_project"]
 
 
 FILE_NAME = "cumulus.yaml"
@@ -112,12 +112,8 @@ def load_project(path: Path, environment: Mapping[str, str] | None = None) -> Pr
     Raises:
         InputProblem: with file, line and hint.
     """
-    file = (path / FILE_NAME if path.is_dir() else path).resolve()
-    if not file.exists():
-        raise InputProblem(
-            "no such project", kind="no-project", place=str(file), hint="`cumulus init FOLDER` makes one"
-        )
-    item = read_yaml(file, os.environ if environment is None else environment)
+    item = _read(path, environment)
+    file = item.file
     root, problems, folder = item.section(), Problems(), file.parent
     problems.read(lambda: item.section(KEYS), root)
     described = _describe(root, folder, problems)
@@ -172,6 +168,32 @@ def load_project(path: Path, environment: Mapping[str, str] | None = None) -> Pr
         dialect=described.dialect,
         **settings,  # type: ignore[arg-type]  # None stands for what has an error, and then there is no project
     )
+
+
+def _read(path: Path, environment: Mapping[str, str] | None) -> Item:
+    file = (path / FILE_NAME if path.is_dir() else path).resolve()
+    if not file.exists():
+        raise InputProblem(
+            "no such project", kind="no-project", place=str(file), hint="`cumulus init FOLDER` makes one"
+        )
+    return read_yaml(file, os.environ if environment is None else environment)
+
+
+def describe_project(path: Path) -> tuple[Described | None, InputProblem | None]:
+    """What a project's file says of tables and views, as far as it can be read, and what is wrong with it.
+
+    Args:
+        path: the folder.
+
+    Raises:
+        InputProblem: there is no such file, or it is no YAML.
+    """
+    try:
+        project = load_project(path)
+    except ProjectProblem as problem:
+        return problem.described, problem
+    known = (project.relations, project.views, project.view_files, project.program_file, project.dialect)
+    return Described(*known), None
 
 
 @dataclass(frozen=True)
