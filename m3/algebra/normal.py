@@ -110,6 +110,8 @@ class _Normal:
     cross: list[Scalar] = field(default_factory=list)
     classes: list[_Class] = field(default_factory=list)
     numbers: Iterator[int] = field(default_factory=itertools.count)
+    _found: dict[Scalar, _Class] = field(default_factory=dict)
+    _names: set[str] = field(default_factory=set)
 
     def require(self, condition: Scalar) -> None:
         """Place one conjunct."""
@@ -124,7 +126,8 @@ class _Normal:
             if len(owners(left)) == 1 and len(owners(right)) == 1 and (strict or alike == (left, right)):
                 first, second = map(self._find_class, alike)
                 if first is not second:  # by way of both, all their members are equal
-                    first.members += [m for m in second.members if m not in first.members]
+                    first.members += second.members
+                    self._found |= dict.fromkeys(second.members, first)
                     self.classes = [c for c in self.classes if c is not second]
                 first.strict = first.strict or second.strict or strict
                 return
@@ -136,9 +139,9 @@ class _Normal:
             known.append(condition)
 
     def _find_class(self, scalar: Scalar) -> _Class:
-        found = next((c for c in self.classes if scalar in c.members), None)
+        found = self._found.get(scalar)
         if found is None:
-            found = _Class([scalar], Scope("part", next(self.numbers)))
+            found = self._found[scalar] = _Class([scalar], Scope("part", next(self.numbers)))
             self.classes.append(found)
         return found
 
@@ -152,7 +155,9 @@ class _Normal:
         return scalar
 
     def _name_class(self, wish: str) -> str:
-        return unused_name(wish, {c.name for c in self.classes})
+        name = unused_name(wish, self._names)
+        self._names.add(name)
+        return name
 
     def _abstract(self, scalar: Scalar) -> Scalar:
         """The scalar over the classes' placeholders; makes the classes it needs. What may fail stays within its attempt."""
@@ -180,7 +185,16 @@ class _Normal:
         self._settle_classes()
         names = {c.scope: c.name for c in self.classes}
         new_keys, conditions, terms = (tuple(_name_classes(s, names) for s in group) for group in scalars)
-        atoms = tuple(self._make_atom(source, mine[source.scope]) for source in self.sources.values())
+        bindings = self._bind_classes()
+        atoms = tuple(
+            Atom(
+                source.relation.name,
+                tuple(bindings[scope].items()),
+                tuple(map(bare, self.local.get(scope, ()))),
+                tuple(map(bare, mine[scope])),
+            )
+            for scope, source in self.sources.items()
+        )
         return localise(Monomial(new_keys, atoms, conditions, terms, weight))
 
     def _settle_classes(self) -> None:
@@ -188,34 +202,36 @@ class _Normal:
         for found in self.classes:
             column = next((m.name for m in found.members if isinstance(m, Var)), "")
             found.name = found.name or self._name_class(column or "part")
-            for member in found.members:  # if one is never NULL, none is
-                guard = call("not", call("is_null", member))
-                known = not member.type.nullable or guard in self.local.get(owners(member)[0], ())
-                found.strict = found.strict or known
+            # if one is never NULL, none is
+            found.strict = found.strict or any(map(self._is_there, found.members))
             if found.strict:
                 for member in found.members:
                     if member.type.nullable:
-                        self._filter(owners(member)[0], call("not", call("is_null", member)))
-            for owner, group in itertools.groupby(
-                sorted(found.members, key=lambda m: owners(m)[0]), key=lambda m: owners(m)[0]
-            ):
+                        self._filter(_find_owner(member), call("not", call("is_null", member)))
+            for owner, group in itertools.groupby(sorted(found.members, key=_find_owner), key=_find_owner):
                 first, *others = group
                 for other in others:
                     self._filter(owner, call("eq" if found.strict else "same", first, other))
 
-    def _make_atom(self, source: Source, factors: list[Scalar]) -> Atom:
-        bindings: dict[str, Scalar] = {}
+    def _is_there(self, member: Scalar) -> bool:
+        """Whether a member is never NULL, by its type or by a filter."""
+        if not member.type.nullable:
+            return True
+        return call("not", call("is_null", member)) in self.local.get(_find_owner(member), ())
+
+    def _bind_classes(self) -> dict[Scope, dict[str, Scalar]]:
+        """For each source the variables of the classes that it has a member of; of several the first."""
+        bindings: dict[Scope, dict[str, Scalar]] = {scope: {} for scope in self.sources}
         for found in self.classes:
             for member in found.members:
-                if owners(member) == [source.scope]:
-                    bindings.setdefault(found.name, bare(member))
-        conditions = self.local.get(source.scope, [])
-        return Atom(
-            source.relation.name,
-            tuple(bindings.items()),
-            tuple(map(bare, conditions)),
-            tuple(map(bare, factors)),
-        )
+                bindings[_find_owner(member)].setdefault(found.name, bare(member))
+        return bindings
+
+
+def _find_owner(member: Scalar) -> Scope:
+    """The one source that a member of a class is over."""
+    (owner,) = owners(member)
+    return owner
 
 
 def _name_classes(scalar: Scalar, names: Mapping[Scope, str]) -> Scalar:

@@ -83,6 +83,8 @@ def is_row(scope: Scope | None) -> bool:
 
 def owners(scalar: Scalar) -> list[Scope]:
     """The scopes of the sources that a scalar over source columns touches, in order of occurrence."""
+    if isinstance(scalar, Var):
+        return [scalar.scope] if scalar.scope is not None and is_row(scalar.scope) else []
     return list(dict.fromkeys(s for s in scopes_of(scalar) if s is not None and is_row(s)))
 
 

@@ -17,6 +17,7 @@ multisets with exact numbers as multiplicities (AGCA, VLDB Journal 2014, section
 from __future__ import annotations
 
 import itertools
+from collections import Counter
 from collections.abc import Container, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
@@ -196,8 +197,8 @@ def localise(monomial: Monomial) -> Monomial:
             factors=(*atom.factors, *(substitute(f, columns) for f in terms)),
         )
     wanted = free((*monomial.keys, *conditions, *factors))
-    used = [v for atom in atoms for v in atom.variables()]
-    wanted |= {v for v in used if used.count(v) > 1}
+    used = Counter(v for atom in atoms for v in atom.variables())
+    wanted |= {v for v, count in used.items() if count > 1}
     kept = tuple(replace(a, bindings=tuple(b for b in a.bindings if b[0] in wanted)) for a in atoms)
     return replace(monomial, atoms=kept, conditions=tuple(conditions), factors=tuple(factors))
 

@@ -202,13 +202,11 @@ def _format_placed(scalar: Scalar, places: dict[str, str]) -> str:
 
 
 def _list_joins(term: Monomial, aliases: list[str]) -> Iterator[str]:
-    for variable in dict.fromkeys(name for atom in term.atoms for name, _ in atom.bindings):
-        first, *others = [
-            _format_local(expr, alias)
-            for alias, atom in zip(aliases, term.atoms, strict=True)
-            for name, expr in atom.bindings
-            if name == variable
-        ]
+    places: dict[str, list[str]] = {}
+    for alias, atom in zip(aliases, term.atoms, strict=True):
+        for name, expr in atom.bindings:
+            places.setdefault(name, []).append(_format_local(expr, alias))
+    for first, *others in places.values():
         yield from (f"{first} = {other}" for other in others)
 
 

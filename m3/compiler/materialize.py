@@ -396,7 +396,9 @@ def estimate_matches(atom: Atom, known: set[str], term: Sequence[Atom], relation
 
 def key_variables(atom: Atom, relation: Relation) -> set[str] | None:
     """The variables of the relation's key columns; None when it has no key or not all of it is bound."""
+    if not relation.key:
+        return None
     columns = {expr.name: name for name, expr in atom.bindings if isinstance(expr, Var)}
-    if not relation.key or not set(relation.key) <= set(columns):
+    if not columns.keys() >= set(relation.key):
         return None
     return {columns[c] for c in relation.key}

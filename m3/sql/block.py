@@ -26,9 +26,10 @@ aggregates' arguments are over the tables' columns. Variables of other blocks ar
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
+from functools import cached_property
 
 from sqlglot import exp
 
@@ -46,6 +47,7 @@ __all__ = [
     "Grouping",
     "Join",
     "Limited",
+    "Merged",
     "Order",
     "Origin",
     "Output",
@@ -86,15 +88,27 @@ class Table:
     rows: Relation | Query
 
 
+#: A column that USING adds: its name in lower case, its variable, and what that is.
+Merged = tuple[str, Var, Scalar]
+
+
 @dataclass(frozen=True)
 class Join:
-    """A join. ``merged`` are the columns that USING adds: its name in lower case, its variable, and what that is."""
+    """A join. ``merged`` are the columns that USING adds."""
 
     left: From
     right: From
     side: str = ""
     on: tuple[Scalar, ...] = ()
-    merged: tuple[tuple[str, Var, Scalar], ...] = ()
+    merged: tuple[Merged, ...] = ()
+
+    @cached_property
+    def columns(self) -> tuple[Var, ...]:
+        """The columns of its tables; an outer join makes those of its other side nullable."""
+        if self.side in ("SEMI", "ANTI"):
+            return _tables_columns(self.left)
+        left = _nullable(_tables_columns(self.left), self.side in ("RIGHT", "FULL"))
+        return (*left, *_nullable(_tables_columns(self.right), self.side in ("LEFT", "FULL")))
 
 
 From = Table | Join
@@ -189,7 +203,7 @@ class Block:
     #: Conditions of WHERE that may be applied as soon as their columns are there: no later join brings rows back.
     early: tuple[Scalar, ...] = ()
     #: Columns of the tables that nothing reads.
-    unread: frozenset[Key] = frozenset()
+    reads: Mapping[Key, int] = field(default_factory=dict, compare=False)
     #: Whether there is at most one row.
     single: bool = False
     #: For each output the column of a base table that it is, if it is one; the outputs that are NULL and nothing else.
@@ -261,14 +275,7 @@ def columns_of(source: From | None) -> tuple[Var, ...]:
 
 
 def _tables_columns(source: From | None) -> tuple[Var, ...]:
-    if source is None:
-        return ()
-    if isinstance(source, Table):
-        return source.columns
-    left, right = _tables_columns(source.left), _tables_columns(source.right)
-    if source.side in ("SEMI", "ANTI"):
-        return left
-    return (*_nullable(left, source.side in ("RIGHT", "FULL")), *_nullable(right, source.side in ("LEFT", "FULL")))
+    return source.columns if source is not None else ()
 
 
 def _merged(source: From | None) -> dict[str, Var]:
@@ -284,7 +291,7 @@ def _merged(source: From | None) -> dict[str, Var]:
 
 
 def _nullable(variables: Iterable[Var], lost: bool) -> Iterator[Var]:
-    return (replace(v, type=v.type.with_null()) if lost else v for v in variables)
+    return (replace(v, type=v.type.with_null()) if lost and not v.type.nullable else v for v in variables)
 
 
 def is_total(query: Query) -> bool:

@@ -49,7 +49,8 @@ class Workspace(Space):
     """The rows of a block so far, and the subqueries that they may ask. ``rows_of`` reads the queries inside the block."""
 
     rows_of: RowsOf = field(kw_only=True)
-    unread: frozenset[Key] = frozenset()
+    #: How many expressions read a column, less those of joins that are done.
+    reads: dict[Key, int] = field(default_factory=dict)
     early: list[Scalar] = field(default_factory=list)
     subqueries: Mapping[Key, Subquery] = field(default_factory=dict)
     #: The cases of subqueries that are not joined in yet, and for some a factor that is 1 where it has several rows.
@@ -61,7 +62,7 @@ class Workspace(Space):
         """An empty space for a block."""
         asked = {s.variable.key: s for s in block.subqueries}
         early = list(block.early)
-        return Workspace(context, parent, rows_of=rows_of, unread=block.unread, early=early, subqueries=asked)
+        return Workspace(context, parent, rows_of=rows_of, reads=dict(block.reads), early=early, subqueries=asked)
 
     def behind(self, keys: Mapping[Key, Scalar]) -> Workspace:
         """The space behind a GROUP BY, of groups with these keys."""
@@ -113,13 +114,14 @@ class Workspace(Space):
         (kept,) = store_rows(self, branches, [wanted])
         return [(kept.env[wanted.key], [Branch(1, kept.sources, kept.conditions)])]
 
-    def compact(self, *, placeholders: bool = True) -> None:
+    def compact(self, *, placeholders: bool = True, most: int = BRANCHES) -> None:
         """Keep the rows as a relation of their own if they have many branches.
 
         Args:
             placeholders: keep what the decided subqueries are.
+            most: how many branches are not many.
         """
-        if len(self.branches) <= BRANCHES:
+        if len(self.branches) <= most:
             return
         typed = {v.key: v.type for v in self.columns}
         first, *others = self.branches
@@ -128,12 +130,18 @@ class Workspace(Space):
             found = [scalar.type, *(b.env[key].type for b in others if key in b.env)]
             if (
                 len(found) == len(self.branches)
-                and key not in self.unread
+                and (key not in typed or self.reads.get(key))
                 and (placeholders or not is_placeholder(key))
             ):
                 nullable = any(t.nullable for t in found)
                 columns.append(named(key, typed.get(key, scalar.type).with_null(nullable)))
         self.branches = store_rows(self, self.branches, columns)
+
+    def forget(self, scalars: Iterable[Scalar]) -> None:
+        """Expressions of a join that is done read nothing any more."""
+        for scalar in scalars:
+            for key in vars_of(scalar):
+                self.reads[key] = self.reads.get(key, 0) - 1
 
     def filter(self, condition: Scalar) -> None:
         """Keep the rows for which a condition is true."""
@@ -169,6 +177,7 @@ def _join(source: From, space: Workspace) -> None:
         right = _read_operand(source.right, space)
         there = _derive_match(space, right, source.on)
         space.branches = product(space.branches, [Branch(), _negate(there)] if source.side == "ANTI" else [there])
+        space.forget(source.on)
     else:
         _join_sides(source, space)
 
@@ -199,10 +208,12 @@ def _read_table(table: Table, space: Workspace) -> list[Branch]:
 
 def _join_sides(join: Join, space: Workspace) -> None:
     right = _read_operand(join.right, space)
+    if join.side == "FULL" and len(space.branches) * (len(right) + 2) + 2 * len(right) > BRANCHES:
+        space.compact(most=1)  # before the join it is cheaper than behind it, where there are more branches
     left, side = space.branches, join.side
     mine, theirs = columns_of(join.left), columns_of(join.right)
     if len(left) * len(right) > BRANCHES and len(right) > 1:
-        right = store_rows(space, right, [v for v in theirs if v.key in right[0].env])
+        right = store_rows(space, right, [v for v in theirs if v.key in right[0].env and space.reads.get(v.key)])
     lonely = _subtract_matches(space, left, right, join.on, theirs) if side in ("LEFT", "FULL") else []
     others = _subtract_matches(space, right, left, join.on, mine) if side in ("RIGHT", "FULL") else []
     space.columns = columns_of(Join(join.left, join.right, side))
@@ -216,10 +227,11 @@ def _join_sides(join: Join, space: Workspace) -> None:
         for condition in [c for c in space.early if known.issuperset(vars_of(c))]:
             space.early.remove(condition)
             space.filter(condition)
-    space.compact()
     for _, variable, what in join.merged:
         space.branches = [bind(b, {variable.key: b.value(what)}) for b in space.branches]
     space.columns = columns_of(join)
+    space.forget([*join.on, *(s for _, *both in join.merged for s in both)])
+    space.compact()
 
 
 def _derive_match(space: Space, other: list[Branch], on: Sequence[Scalar]) -> Branch:

@@ -6,6 +6,7 @@ goes where no LIMIT needs it; and each block knows what may be done early, and w
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import fields, is_dataclass, replace
 
@@ -15,7 +16,8 @@ from m3.program import Relation
 from m3.scalars import Call, Const, Scalar, Var, conjuncts, const, vars_of
 from m3.simplify import as_filter
 from m3.sql.alternatives import split_alternatives
-from m3.sql.block import Block, Combined, Constants, From, Join, Limited, Query, Table, columns_of, placeholders
+from m3.sql.balance import balance_full_joins
+from m3.sql.block import Block, Combined, Constants, From, Join, Limited, Query, Table, placeholders
 
 __all__ = ["normalise"]
 
@@ -69,15 +71,14 @@ def normalise(query: Query, *, ordered: bool = True) -> Query:
             conditions = tuple(sorted((c for c in found if c != const(True)), key=lambda c: bool(placeholders([c]))))
             made = replace(
                 block,
-                source=_normalise_source(block.source) if block.source is not None else None,
+                source=_normalise_source(balance_full_joins(block.source)) if block.source is not None else None,
                 conditions=conditions,
                 subqueries=tuple(replace(s, query=normalise(s.query, ordered=False)) for s in block.subqueries),
             )
-            read = {key for scalar in _find_scalars(made) for key in vars_of(scalar)}
             return replace(
                 made,
                 early=() if _brings_back(block.source) else tuple(c for c in conditions if not placeholders([c])),
-                unread=frozenset(v.key for v in columns_of(block.source) if v.key not in read),
+                reads=Counter(key for scalar in _find_scalars(made) for key in vars_of(scalar)),
             )
 
 
@@ -108,5 +109,5 @@ def _find_scalars(value: object) -> Iterator[Scalar]:
                 yield from _find_scalars(item)
         case _ if is_dataclass(value) and not isinstance(value, exp.Expr):
             for field in fields(value):
-                if field.name not in ("early", "unread", "origins"):
+                if field.name not in ("early", "reads", "origins"):
                     yield from _find_scalars(getattr(value, field.name))

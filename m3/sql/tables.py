@@ -21,7 +21,7 @@ from sqlglot import exp
 from m3.algebra.normal import common_type
 from m3.errors import CompileError, FollowUp
 from m3.program import Relation
-from m3.scalars import Const, Key, Scalar, Var, call
+from m3.scalars import Call, Const, Key, Scalar, Var, call
 from m3.sql.block import Block, Combined, Constants, From, Join, Limited, Query, Table, columns_of, placeholders
 from m3.sql.correlation import convert
 from m3.sql.expressions import is_bare_null
@@ -29,7 +29,15 @@ from m3.sql.mistakes import suggest_name
 from m3.sql.names import Column, Known, Names
 from m3.sql.places import Source, is_wrapper, mark_elsewhere
 
-__all__ = ["is_untyped", "parse_with_views", "read_from", "read_operation", "read_values", "unite_columns"]
+__all__ = [
+    "is_untyped",
+    "merge_sides",
+    "parse_with_views",
+    "read_from",
+    "read_operation",
+    "read_values",
+    "unite_columns",
+]
 
 
 ResolveQuery = Callable[[exp.Expr, Names], Query]
@@ -235,7 +243,7 @@ class _Tables:
         """After USING there is one column: the left one, the right one, or in a full join whichever is there."""
         what = right if side == "RIGHT" else left
         if side == "FULL":
-            what = call("coalesce", left, right)
+            what = merge_sides(left, right)
         variable = Var(name, what.type, self.names.context.registry.scope("table", "USING"))
         origin = self.names.column(what)
         self.names.merged[name.lower()] = Column(name, variable, origin.origin if origin is not None else None)
@@ -250,6 +258,14 @@ class _Tables:
         names.known.clear()
         names.tables = [replace(t, columns=tuple(_update_column(c, now) for c in t.columns)) for t in names.tables]
         names.merged = {key: _update_column(c, now) for key, c in names.merged.items()}
+
+
+def merge_sides(left: Scalar, right: Scalar) -> Scalar:
+    """The column of a FULL JOIN by USING: each side may be missing, so it is never NULL only where neither side is."""
+    both = call("coalesce", left, right)
+    if not isinstance(both, Call) or not (left.type.nullable or right.type.nullable):
+        return both
+    return replace(both, type=both.type.with_null())
 
 
 def _update_column(column: Column, now: dict[Key, Var]) -> Column:

@@ -85,6 +85,18 @@ JOINS = {
         P,
         "select dept_id, count(*) as n from employees full join projects using (dept_id) group by dept_id",
     ),
+    "full_using_four_times": (
+        P,
+        "select dept_id, e.emp_id, d.dname, p.title, f.salary, c.city from employees e full join departments d using (dept_id) full join projects p using (dept_id) full join employees f using (dept_id) full join departments c using (dept_id)",
+    ),
+    "full_join_of_neighbours": (
+        P,
+        "select a.emp_id, b.ename, c.dname, p.title, e.emp_id as other from employees a full join employees b on a.manager_id = b.emp_id full join departments c on b.dept_id = c.dept_id full join projects p on p.dept_id = c.dept_id full join employees e on e.dept_id = p.dept_id where p.title is null or e.salary > 10",
+    ),
+    "full_using_four_times_counted": (
+        P,
+        "select dept_id, count(d.city) as n, sum(coalesce(f.salary, 0)) as s from employees e full join departments d using (dept_id) full join projects p using (dept_id) full join employees f using (dept_id) where dept_id is null or dept_id > 1 group by dept_id",
+    ),
     "cross_join": (P, "select d.dname, s.city from departments d cross join stores s"),
     "comma_join": (
         S,

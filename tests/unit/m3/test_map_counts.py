@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from m3 import compile_views
+from m3.datatypes import INT
 from m3.explain.cost import costs
 from m3.explain.report import scan_notes
-from m3.program import Program
+from m3.program import Column, Program, Relation
 from tests.unit.m3.company import RELATIONS
 from tests.unit.m3.sql_analytics import ANALYTICS
 
@@ -32,6 +33,16 @@ def test_alternatives_of_a_subquery_are_looked_up() -> None:
     program = compiled(sql)
     assert not [c.event for c in costs(program) if c.scans]
     assert len(program.maps) <= 8
+
+
+def test_a_chain_of_full_joins_has_a_few_maps_for_each_table_and_narrow_ones() -> None:
+    relations = [Relation(f"t{i}", (Column("k", INT.with_null()), Column(f"v{i}", INT))) for i in range(32)]
+    tables = " ".join(f"full join t{i} using (k)" for i in range(1, 32))
+    columns = ", ".join(f"v{i}" for i in range(32))
+    program = compile_views("counts", relations, {"v": f"select k, {columns} from t0 {tables}"}, dialect="duckdb")
+    assert len(program.maps) < 10 * 32
+    # a map for each level of a tree, not for each table, has many columns
+    assert sum(len(m.keys) for m in program.maps) < 1000
 
 
 def test_views_that_scan_are_told() -> None:
