@@ -28,6 +28,7 @@ from m3.program import (
     Windowing,
 )
 from m3.scalars import STRICT, Call, Scalar, Var, variables
+from m3.windows import NUMBERS
 
 __all__ = ["Violation", "check", "check_derived", "input_types", "restricted_violations"]
 
@@ -361,11 +362,21 @@ def check_derived(program: Program, derived: Derived) -> None:
                 derived, "keys that are not the source's and the results", "type-mismatch", "declare them so"
             )
         variables = {k.name: k.type for k in source.keys}
+        if any(f.op == NUMBERS for f in derived.functions):
+            _check_numbers(derived, source)
         for function in derived.functions:
             for scalar in (*function.args, *(s for s, _, _ in function.order)):
                 _check_scalar(derived, scalar, variables)
     else:
         _check_derivation(program, derived, target)
+
+
+def _check_numbers(derived: Windowing, source: MapDecl) -> None:
+    """The function that repeats rows stands alone, and is about the only key of its source: so the engine has nothing to compute."""
+    (key, *others), (function, *more) = source.keys, derived.functions
+    if others or more or derived.partition != 1 or derived.flagged or function.args != (Var(key.name, key.type),):
+        hint = "FROM a map with one key n, PARTITION 1, SELECT numbers(n)"
+        _fail_derivation(derived, f"{NUMBERS} beside other keys or functions", "wrong-arity", hint)
 
 
 def input_types(program: Program, derived: Derivation) -> dict[str, Type]:

@@ -17,7 +17,7 @@ from m3.errors import ValueProblem
 from m3.evaluate import DEFAULTS, FAILURES, Value, coerce, evaluate
 from m3.program import Frame, WindowFunction
 
-__all__ = ["FUNCTIONS", "windowed"]
+__all__ = ["FUNCTIONS", "NUMBERS", "windowed"]
 
 Key = tuple[Value, ...]
 #: Functions of the row's place in the order, functions that look at another row, and aggregates over the frame.
@@ -26,7 +26,9 @@ OFFSETS = (
     "lag", "lead", "first_value", "last_value", "nth_value", "lag_known", "lead_known", "first_known", "last_known", "nth_known",
 )  # fmt: skip
 AGGREGATES = ("count", "count_distinct", "sum", "avg", "min", "max")
-FUNCTIONS = (*RANKING, *OFFSETS, *AGGREGATES)
+#: The function that has several results for a row: it repeats the row.
+NUMBERS = "numbers"
+FUNCTIONS = (*RANKING, *OFFSETS, *AGGREGATES, NUMBERS)
 DEFAULT, WHOLE = Frame("range", None, 0), Frame("rows", None, None)
 
 
@@ -47,6 +49,8 @@ def windowed(
     Raises:
         ValueProblem: a result cannot be computed, and nobody asked for the flag.
     """
+    if [f.op for f in functions] == [NUMBERS]:
+        return _number(functions[0], names, rows)
     copies = [row for row, count in rows.items() for _ in range(count)]
     flags: list[Value] | None = [0] * len(copies) if flagged else None
     with localcontext(EXACT):  # sums of decimals keep all their digits
@@ -57,6 +61,15 @@ def windowed(
     for i, row in enumerate(copies):
         key = (*row, *(column[i] for column in results))
         found[key] = found.get(key, 0) + 1
+    return found
+
+
+def _number(function: WindowFunction, names: Sequence[str], rows: Mapping[Key, int]) -> dict[Key, int]:
+    """Each row with every number from 1 up to the function's argument, once, however often the row is there."""
+    found: dict[Key, int] = {}
+    for row in (row for row, copies in rows.items() if copies > 0):
+        count = evaluate(function.args[0], dict(zip(names, row, strict=True)))
+        found |= {(*row, number): 1 for number in range(1, 1 + (count if isinstance(count, int) else 0))}
     return found
 
 

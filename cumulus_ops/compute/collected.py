@@ -21,7 +21,7 @@ from m3.collected import interpolated, rounded_sum
 from m3.datatypes import INT, Type
 from m3.errors import ValueProblem
 from m3.program import Input, MapDecl, Windowing
-from m3.windows import windowed
+from m3.windows import NUMBERS, windowed
 
 __all__ = ["collect", "sum_doubles", "window_rows"]
 
@@ -249,6 +249,8 @@ def window_rows(
     Returns:
         per row of the result: its point, its columns beyond the partition's keys, its multiplicity.
     """
+    if [f.op for f in windowing.functions] == [NUMBERS]:
+        return _repeat_rows(windowing, keys, entries)
     points: list[int] = []
     rows: list[tuple[Any, ...]] = []
     counts: list[int] = []
@@ -262,6 +264,21 @@ def window_rows(
     types += [INT] * windowing.flagged
     columns = tuple(_column([row[i] for row in rows], type_) for i, type_ in enumerate(types))
     return np.array(points, dtype=np.int64), columns, np.array(counts, dtype=np.int64)
+
+
+def _repeat_rows(
+    windowing: Windowing, keys: Sequence[pa.Array], entries: Slices
+) -> tuple[np.ndarray, tuple[pa.Array, ...], np.ndarray]:
+    """Each row that is there with every number from 1 up to its only key; each is a partition of its own."""
+    entry = {POINT: pa.array(entries.request), VALUE: to_column(entries.values[windowing.source])}
+    held = sum_exactly(pa.table(entry), [POINT], [VALUE])
+    there = pc.greater(held[VALUE], pa.scalar(0).cast(held[VALUE].type))
+    points = held.filter(there)[POINT].to_numpy()
+    counts = pc.fill_null(keys[0], 0).take(pa.array(points)).to_numpy(zero_copy_only=False).astype(np.int64)
+    counts = np.maximum(counts, 0)
+    before = np.repeat(np.cumsum(counts) - counts, counts)
+    numbers = np.arange(1, len(before) + 1, dtype=np.int64) - before
+    return np.repeat(points, counts).astype(np.int64), (pa.array(numbers),), np.ones(len(numbers), dtype=np.int64)
 
 
 def _number_rows(windowing: Windowing, names: Sequence[str], partition: Partition) -> Partition:

@@ -45,6 +45,7 @@ NUMBERS = (
     Entry("mod", "a % b, with the sign of a", ("numeric",) * 2, lambda a: arithmetic_type("mod", a), alike=True, fails=("division-by-zero",)),
     Entry("pmod", "PMOD(a, b), not negative where b is not", ("numeric",) * 2, lambda a: arithmetic_type("mod", a), alike=True, fails=("division-by-zero",)),
     Entry("idiv", "a DIV b, towards zero", ("numeric",) * 2, INT, alike=True, fails=("division-by-zero",)),
+    Entry("series_length", "SERIES_LENGTH(a): how many elements a series has, up to 100,000", ("int",), INT, fails=("out-of-domain",)),
     Entry("abs", "|a|", ("numeric",), first_type, fails=("overflow",), bounded=True),
     Entry("sign", "-1, 0 or 1", ("numeric",), _sign_type, rises=(0,)),
     Entry("round", "ROUND(a, digits), half up", ("numeric", "int"), _digits_type, optional=1, fails=("overflow",), bounded=True, rises=(0,)),

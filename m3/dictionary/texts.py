@@ -52,6 +52,7 @@ TEXTS = (
     Entry("ends_with", "ENDS_WITH(a, part)", TEXT * 2, BOOL),
     Entry("contains", "CONTAINS(a, part)", TEXT * 2, BOOL),
     Entry("split_part", "SPLIT_PART(a, delimiter, index)", ("string", "string", "int"), STRING, fails=("out-of-domain",), blame=(2,)),
+    Entry("count_parts", "how many parts SPLIT_PART(a, delimiter, ..) has", TEXT * 2, INT),
     Entry("ascii", "the code point of the first character", TEXT, INT, rises=(0,)),
     Entry("md5", "MD5(a): 32 hexadecimal digits of the text's UTF-8", TEXT, STRING, forms=("MD5(s)",), spark="md5(a)", examples={"MD5('abc')": "900150983cd24fb0d6963f7d28e17f72"}),
     Entry("sha1", "SHA1(a): 40 hexadecimal digits of the text's UTF-8", TEXT, STRING, forms=("spark duckdb mysql snowflake | SHA1(s)", "spark mysql | SHA(s)"), spark="sha1(a)", examples={"SHA1('abc')": "a9993e364706816aba3e25717850c26c9cd0d89d"}),

@@ -202,6 +202,20 @@ def _determination(n: Fraction, x: Fraction, y: Fraction, xx: Fraction, yy: Frac
     return None if not first else (n * xy - x * y) ** 2 / (first * second) if second else Fraction(1)
 
 
+#: The most elements of a series, for one row: the days of 270 years, and a step holds as many rows for some rows at a time.
+LONGEST_SERIES = 100_000
+
+
+def _length_of_series(args: list[Any], _: Type) -> int:
+    """A length below 0 says that the step does not lead to the end, or that the months of a series differ."""
+    (length,) = args
+    if 0 <= length <= LONGEST_SERIES:
+        return int(length)
+    hint = f"at most {LONGEST_SERIES:,} elements; a step that leads to the end; months from a day up to the 28th"
+    what = f"a series of {length:,} elements" if length > 0 else "a series without end"
+    raise ValueProblem(what, kind="out-of-domain", hint=hint)
+
+
 KERNELS: Mapping[str, Compute] = {
     "mod": _mod,
     "pmod": _positive_mod,
@@ -222,6 +236,7 @@ KERNELS: Mapping[str, Compute] = {
     "sqrt": _of_doubles("sqrt", math.sqrt),
     "exp": _of_doubles("exp", math.exp),
     "ln": _of_doubles("ln", math.log),
+    "series_length": _length_of_series,
     "log10": _of_doubles("log10", math.log10),
     "log2": _of_doubles("log2", math.log2),
     "log": _of_doubles("log", lambda base, x: math.log(x) / math.log(base)),

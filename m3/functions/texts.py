@@ -233,6 +233,7 @@ KERNELS: Mapping[str, Compute] = {
     "ends_with": lambda args, _: args[0].endswith(args[1]),
     "contains": lambda args, _: args[1] in args[0],
     "split_part": _split_part,
+    "count_parts": lambda args, _: len(args[0].split(args[1])) if args[1] else 1,
     "ascii": lambda args, _: ord(args[0][0]) if args[0] else 0,
     "chr": _chr,
 }

@@ -2,12 +2,13 @@
 
 Grammar::
 
-    Query    := Block | Combined | Constants | Limited
+    Query    := Block | Combined | Constants | Numbers | Limited
     Block    := Block(source: From?, conditions: Scalar*, grouping: Grouping?, having: Scalar?, windows: Window*,
                       qualify: Scalar?, outputs: Output*, order: Order*, first_of: Scalar*?, distinct, limit?, offset,
                       subqueries: Subquery*)
     Combined := Combined(operator: union | except | intersect, distinct, left: Query, right: Query, order, limit, offset)
     Constants:= Constants(columns: Var*, rows: (Scalar*)*)
+    Numbers  := Numbers(columns: Var, count: Scalar)
     Limited  := Limited(query: Query, columns: Var*, order, limit?, offset)
     From     := Table(alias, columns: Var*, rows: Relation | Query)
               | Join(left: From, right: From, side: "" | LEFT | RIGHT | FULL | SEMI | ANTI, on: Scalar*, merged)
@@ -48,6 +49,7 @@ __all__ = [
     "Join",
     "Limited",
     "Merged",
+    "Numbers",
     "Order",
     "Origin",
     "Output",
@@ -246,6 +248,15 @@ class Constants:
 
 
 @dataclass(frozen=True)
+class Numbers:
+    """The numbers from 1 up to ``count``, which is about columns of the queries around it: none where that is NULL."""
+
+    columns: tuple[Var, ...]
+    count: Scalar
+    single: bool = False
+
+
+@dataclass(frozen=True)
 class Limited:
     """A query in parentheses, with a LIMIT of its own, or other names for its columns."""
 
@@ -261,7 +272,7 @@ class Limited:
         return self.query.single
 
 
-Query = Block | Combined | Constants | Limited
+Query = Block | Combined | Constants | Numbers | Limited
 
 
 def is_placeholder(key: Key) -> bool:

@@ -17,11 +17,12 @@ from m3.algebra.rows import Branch, Rows, is_row, outer, owners
 from m3.algebra.terms import Polynomial, unused_name
 from m3.datatypes import INT
 from m3.errors import CompileError
-from m3.failures import may_fail
-from m3.program import Column, Relation
+from m3.failures import attempted, may_fail
+from m3.program import Column, Relation, WindowFunction
 from m3.scalars import Call, Const, Key, Scalar, Scope, Var, call, const, scopes_of, substitute, vars_of
 from m3.simplify import as_filter, simplify
 from m3.sql.names import Context
+from m3.windows import NUMBERS
 
 __all__ = [
     "Closed",
@@ -32,6 +33,7 @@ __all__ = [
     "count_rows",
     "derive_distinct",
     "derive_existence",
+    "derive_numbers",
     "find_unused_names",
     "indicate_positive",
     "is_standalone",
@@ -295,10 +297,15 @@ def _group_by_owner(space: Space, variables: Sequence[Var]) -> list[tuple[Space,
 def _derive_domain(owner: Space, asked: Sequence[Var], *, whole: bool) -> Relation:
     """The distinct values of some of a block's columns, over as few of its sources as possible; or over the ``whole`` join, where
     the subquery may fail for values that no joined row has."""
-    space, known = owner.base if owner.base is not None else (owner, {v.key: v for v in asked})
+    return derive_distinct(owner, _list_values(owner, {v: v for v in asked}, whole=whole), asked, "domain")
+
+
+def _list_values(owner: Space, asked: Mapping[Var, Scalar], *, whole: bool = False) -> list[Branch]:
+    """The values of some expressions over a block's columns, with every row of as few of its sources as possible, or of the ``whole`` join."""
+    space, known = owner.base if owner.base is not None else (owner, {})
     branches = []
     for branch in space.branches:
-        values = [branch.value(known[v.key]) for v in asked]
+        values = [branch.value(substitute(s, known)) for s in asked.values()]
         if branch.coefficient > 0:  # what is subtracted has been added: it has no values of its own
             scopes = (s.scope for s in branch.sources) if whole else (s for value in values for s in owners(value))
             wanted = set(scopes)
@@ -309,7 +316,42 @@ def _derive_domain(owner: Space, asked: Sequence[Var], *, whole: bool) -> Relati
             conditions = tuple(c for c in branch.conditions if set(owners(c)) <= wanted and not outer([c]))
             env = {column.key: convert(value, column) for column, value in zip(asked, values, strict=True)}
             branches.append(Branch(1, tuple(s for s in branch.sources if s.scope in wanted), conditions, env))
-    return derive_distinct(owner, branches, asked, "domain")
+    return branches
+
+
+def derive_numbers(space: Space, count: Scalar, number: Var) -> Branch:
+    """The numbers from 1 up to ``count``, which is about columns of the blocks around ``space``.
+
+    All rows with one count share their numbers: a series is its numbers, and its elements are computed from them and the row's columns.
+
+    >>> from m3.sql.show import join_example, show_rows
+    >>> print(show_rows(join_example("SELECT a, n FROM r, UNNEST(GENERATE_SERIES(0, a)) AS g(n)")))
+    + r.a AS a, 0 + (v_numbers.number - 1) AS n FROM r, v_numbers WHERE v_numbers.count = SERIES_LENGTH(CASE WHEN 0 <= r.a THEN r.a - 0 + 1 ELSE 0 END)
+    """
+    column = Var("count", INT)
+    asking = _group_by_owner(space, list(vars_of(count).values()))
+    if len(asking) > 1:
+        hint = "take its bounds from columns of one query"
+        raise CompileError("a series about two outer queries at once", kind="correlation", hint=hint)
+    # a row whose series is too long, or fails otherwise, has none here; where it is joined with them, that is an error
+    known = attempted(count)
+    branches = _list_values(asking[0][0], {column: known}) if asking else [Branch(env={column.key: known})]
+    registry = space.context.registry
+    # the counts that there are, and not how often: a row more with one of them changes no numbers
+    lengths = registry.source(
+        derive_distinct(space, [_require_some(b, b.env[column.key]) for b in branches], [column], "lengths")
+    )
+    rows = count_rows([Branch(1, (lengths,), (), {column.key: lengths.variables()[0]})], [column])
+    function = WindowFunction(NUMBERS, (Var(rows.columns[0].name, INT),), (), None, INT)
+    relation = registry.window(f"{space.context.view}_numbers", rows, 1, [(number.name, function)])
+    source = registry.source(relation)
+    found, place = source.variables()
+    return Branch(1, (source,), (call("eq", found, count),), {number.key: place})
+
+
+def _require_some(branch: Branch, count: Scalar) -> Branch:
+    there = [call("not", call("is_null", count))] if count.type.nullable else []
+    return replace(branch, conditions=(*branch.conditions, *there, as_filter(call("ge", count, const(1)))))
 
 
 def convert(scalar: Scalar, column: Var) -> Scalar:

@@ -17,7 +17,7 @@ from m3.scalars import Call, Const, Scalar, Var, conjuncts, const, vars_of
 from m3.simplify import as_filter
 from m3.sql.alternatives import split_alternatives
 from m3.sql.balance import balance_full_joins
-from m3.sql.block import Block, Combined, Constants, From, Join, Limited, Query, Table, placeholders
+from m3.sql.block import Block, Combined, Constants, From, Join, Limited, Numbers, Query, Table, placeholders
 
 __all__ = ["normalise"]
 
@@ -53,7 +53,7 @@ def normalise(query: Query, *, ordered: bool = True) -> Query:
         FROM s
         SELECT s.b AS b
     """
-    if isinstance(query, Constants):
+    if isinstance(query, Constants | Numbers):
         return query
     keeps_order = ordered or query.limit is not None or query.offset > 0
     order = query.order if keeps_order else ()

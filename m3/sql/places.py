@@ -401,6 +401,10 @@ UNREAD: Mapping[type[exp.Expr], frozenset[str]] = {
     exp.Timestamp: _split_names("zone"),
     exp.AddMonths: _split_names("preserve_end_of_month"),
     exp.Explode: _split_names("expressions"),
+    exp.Posexplode: _split_names("expressions"),
+    exp.Split: _split_names("limit"),
+    exp.RegexpSplit: _split_names("limit mode"),
+    exp.StringToArray: _split_names("null"),
     exp.JSONExtract: _split_names("json_query option quote on_condition emits expressions"),
     exp.JSONExtractScalar: _split_names("expressions"),
 }
@@ -415,7 +419,7 @@ FLAGS = _split_names(
 #: What rewritings read, and leave nothing of.
 REWRITTEN: Mapping[type[exp.Expr], frozenset[str]] = {
     exp.Join: _split_names("match_condition"),
-    exp.Lateral: _split_names("view outer ordinality"),
+    exp.Lateral: _split_names("view outer ordinality cross_apply"),
     exp.Table: _split_names("ordinality"),
 }
 #: Parts of a clause that are spoken of as the clause.

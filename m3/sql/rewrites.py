@@ -38,7 +38,8 @@ from m3.sql.asof import replace_asof_joins
 from m3.sql.functions import make_reader
 from m3.sql.functions_dates import read_interval_seconds
 from m3.sql.places import REWRITTEN, Source, refuse_unread
-from m3.sql.series import join_spans, write_out_series
+from m3.sql.series import write_out_series
+from m3.sql.spans import join_spans
 
 __all__ = ["IGNORE_NULLS", "REWRITES", "respell_aggregates", "respell_windows", "rewrite"]
 

@@ -14,8 +14,17 @@ from m3.algebra.rows import Branch, Rows
 from m3.datatypes import INT
 from m3.program import WindowFunction
 from m3.scalars import Key, Scalar, Var, call, const, vars_of
-from m3.sql.block import Block, Combined, Constants, Limited, Order, Query, Window
-from m3.sql.correlation import Space, close, convert, count_rows, derive_distinct, name_columns, rename_columns
+from m3.sql.block import Block, Combined, Constants, Limited, Numbers, Order, Query, Window
+from m3.sql.correlation import (
+    Space,
+    close,
+    convert,
+    count_rows,
+    derive_distinct,
+    derive_numbers,
+    name_columns,
+    rename_columns,
+)
 from m3.sql.grouping import Groups
 from m3.sql.joining import Workspace, join_tables
 from m3.sql.names import Context
@@ -39,6 +48,8 @@ def rows_of(query: Query, space: Workspace) -> Rows:
         case Constants():
             envs = ({c.key: s for c, s in zip(query.columns, row, strict=True)} for row in query.rows)
             return Rows(query.columns, tuple(Branch(env=env) for env in envs))
+        case Numbers():
+            return Rows(query.columns, (derive_numbers(space, query.count, *query.columns),))
         case Limited():
             rows = rows_of(query.query, space)
             named = Rows(query.columns, tuple(rename_columns(rows, query.columns)))

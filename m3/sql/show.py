@@ -14,7 +14,7 @@ from m3.datatypes import INT
 from m3.formatting import format_scalar
 from m3.program import Column, Relation
 from m3.scalars import Call, Const, Key, Scalar, Var
-from m3.sql.block import Block, Combined, Constants, From, Limited, Order, Query, Table
+from m3.sql.block import Block, Combined, Constants, From, Limited, Numbers, Order, Query, Table
 from m3.sql.names import Context, Names
 from m3.sql.places import Source
 
@@ -117,12 +117,16 @@ class _Writer:
                 yield from _indent(self.query(query.right))
             case Constants():
                 yield "VALUES " + ", ".join(f"({self.scalars(row)})" for row in query.rows)
+            case Numbers():
+                yield f"NUMBERS UP TO {self.scalar(query.count)}"
             case Limited():
                 yield from self.query(query.query)
                 yield f"AS ({', '.join(c.name for c in query.columns)})"
-        if not isinstance(query, Constants) and query.order:
+        if isinstance(query, Constants | Numbers):
+            return
+        if query.order:
             yield self._write_order((), query.order)
-        if not isinstance(query, Constants) and (query.limit is not None or query.offset):
+        if query.limit is not None or query.offset:
             offset = f" OFFSET {query.offset}" if query.offset else ""
             yield f"LIMIT {'ALL' if query.limit is None else query.limit}{offset}"
 

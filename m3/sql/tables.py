@@ -24,7 +24,9 @@ from m3.program import Relation
 from m3.scalars import Call, Const, Key, Scalar, Var, call
 from m3.sql.block import Block, Combined, Constants, From, Join, Limited, Query, Table, columns_of, placeholders
 from m3.sql.correlation import convert
+from m3.sql.elements import read_elements
 from m3.sql.expressions import is_bare_null
+from m3.sql.functions import make_reader
 from m3.sql.mistakes import suggest_name
 from m3.sql.names import Column, Known, Names
 from m3.sql.places import Source, is_wrapper, mark_elsewhere
@@ -104,6 +106,9 @@ class _Tables:
             return self._make_known(node, node.alias or node.name, self._find_named(node))
         if isinstance(node, exp.Lateral) and isinstance(node.this, exp.Subquery):
             return self._read_derived(node, node.this)
+        if isinstance(node, exp.Unnest) and len(node.expressions) == 1 and node.alias:
+            block = read_elements(node, self.names, make_reader(self.names.context.source, self._read_leaf))
+            return self._make_known(node, node.alias, block)
         if isinstance(node, exp.Subquery | exp.Values):
             return self._read_derived(node, node)
         hint = "a table, a derived table (SELECT ..) or VALUES"
@@ -113,6 +118,9 @@ class _Tables:
         inner = query.this if is_wrapper(query, "joins") else query
         rows = self.resolve_query(inner, self.names)
         return self._make_known(node, node.alias or f"_{len(self.names.tables) + 1}", rows)
+
+    def _read_leaf(self, node: exp.Expr) -> Scalar | None:
+        return self.read(node) if isinstance(node, exp.Column) else None
 
     def _find_named(self, node: exp.Table) -> Relation | Query:
         scope: Names | None = self.names

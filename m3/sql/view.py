@@ -19,7 +19,7 @@ from m3.errors import CompileError, M3Error, combine_errors
 from m3.program import Column, OutputColumn, Relation
 from m3.scalars import Scalar, Var, bare, call, substitute
 from m3.simplify import simplify
-from m3.sql.block import Block, Constants, Order, placeholders, unique_names
+from m3.sql.block import Block, Constants, Numbers, Order, placeholders, unique_names
 from m3.sql.correlation import Space, count_rows, name_columns
 from m3.sql.grouping import Groups
 from m3.sql.joining import Workspace
@@ -98,7 +98,7 @@ class _View:
     def read(self) -> ViewQuery:
         """The view: its own ORDER BY and LIMIT are left for when it is read."""
         query, top = normalise(resolve_query(self.node, Names(self.context))), Workspace(self.context, rows_of=rows_of)
-        if isinstance(query, Constants):
+        if isinstance(query, Constants | Numbers):
             return self._read_bag(rows_of(query, top), (), None, 0)
         whole = replace(query, limit=None, offset=0)
         if not isinstance(whole, Block):

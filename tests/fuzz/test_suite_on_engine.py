@@ -14,11 +14,12 @@ from tests.fuzz.test_engine import compare, feed
 from tests.support.projects import make_project
 from tests.support.random_streams import left_over
 from tests.unit.m3.company import RELATIONS, make_batches
+from tests.unit.m3.sql_forms import FORMS
 from tests.unit.m3.sql_functions import SCALARS
 from tests.unit.m3.sql_ordered import ORDERED
 from tests.unit.m3.sql_time import TIMES
 
-QUERIES = {**SCALARS, **ORDERED, **TIMES}
+QUERIES = {**SCALARS, **ORDERED, **TIMES, **FORMS}
 
 
 @pytest.mark.parametrize("dialect", ["postgres", "spark", "duckdb"])

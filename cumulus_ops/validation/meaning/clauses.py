@@ -10,6 +10,7 @@ from sqlglot import exp
 
 from cumulus_ops.validation.meaning.aggregates import is_aggregate
 from cumulus_ops.validation.meaning.reader import Columns, Queries, Reader, Scope
+from cumulus_ops.validation.meaning.series import is_series, read_series
 from cumulus_ops.validation.meaning.terms import as_table, column_of, common, quote, refusal
 from m3.program import Relation
 
@@ -53,10 +54,9 @@ class Tables:
         from_ = select.args.get("from_")
         if from_ is None:
             return
-        if select.args.get("laterals"):
-            raise refusal("LATERAL VIEW")
         made.set("from_", exp.From(this=self._source(from_.this, scope, reader)))
-        made.set("joins", self._joins(select.args.get("joins") or (), scope, reader))
+        laterals = [exp.Join(this=lateral) for lateral in select.args.get("laterals") or ()]
+        made.set("joins", self._joins([*(select.args.get("joins") or ()), *laterals], scope, reader))
 
     def _joins(self, joins: Sequence[exp.Join], scope: Scope, reader: Reader) -> list[exp.Join]:
         return [self._join(join, scope, reader) for join in joins]
@@ -64,6 +64,8 @@ class Tables:
     def _join(self, join: exp.Join, scope: Scope, reader: Reader) -> exp.Join:
         known = {n.lower(): (n, t) for columns in scope.tables.values() for n, t in columns}
         before = set(scope.tables)
+        if is_series(join.this):
+            return self._join_series(join, scope, reader)
         made = exp.Join(**{k: v for k, v in join.args.items() if k in ("side", "kind", "method")})
         made.set("this", self._source(join.this, scope, reader))
         new = {n.lower(): (n, t) for a in set(scope.tables) - before for n, t in scope.tables[a]}
@@ -82,12 +84,23 @@ class Tables:
                 del scope.tables[alias]
         return made
 
+    def _join_series(self, join: exp.Join, scope: Scope, reader: Reader) -> exp.Join:
+        """A join with a series of the row that it is joined to."""
+        made, columns, outer = read_series(join.this, reader)
+        scope.tables[made.args["alias"].name] = columns
+        on = reader.condition(join.args["on"]) if join.args.get("on") is not None else exp.true()
+        return exp.Join(this=made, side="LEFT" if outer else join.side, on=on)
+
     def _source(self, node: exp.Expr, scope: Scope, reader: Reader) -> exp.Expr:
         """An entry of FROM; its columns become known to the scope."""
         if isinstance(node, exp.Subquery | exp.Paren) and _is_join(node.this) and not node.alias:
             inner = self._source(node.this, scope, reader)
             return exp.Paren(this=inner)
         joins = node.args.get("joins")
+        if is_series(node):
+            row, columns, _ = read_series(node, reader)
+            scope.tables[row.args["alias"].name] = columns
+            return row
         if isinstance(node, exp.Lateral):
             query, columns = self.query(_strip_alias(node.this), scope)
             names = self._add_table(scope, node, columns)

@@ -28,6 +28,7 @@ from cumulus_ops.validation.meaning.clauses import (
 from cumulus_ops.validation.meaning.exact import Needed
 from cumulus_ops.validation.meaning.reader import Columns, Options, Reader, Scope
 from cumulus_ops.validation.meaning.rules import RULES
+from cumulus_ops.validation.meaning.series import join_listed_series
 from cumulus_ops.validation.meaning.terms import Term, as_table, as_type, cast, column_of, common, quote, refusal
 from cumulus_ops.validation.meaning.windows import order_entry
 from m3.datatypes import Type
@@ -158,6 +159,7 @@ class _Queries:
     # -- SELECT -------------------------------------------------------------------------------------------------------
 
     def _read_select(self, select: exp.Select, parent: Scope | None, *, outermost: bool) -> tuple[exp.Expr, Columns]:
+        select = join_listed_series(select, self.options.dialect)
         scope = self._read_with(select, parent)
         made = exp.Select()
         reader = Reader(self.options, scope, self.query)

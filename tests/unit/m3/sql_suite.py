@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from tests.unit.m3.sql_analytics import ANALYTICS
 from tests.unit.m3.sql_clauses import CLAUSES
+from tests.unit.m3.sql_forms import FORMS
 from tests.unit.m3.sql_functions import SCALARS
 from tests.unit.m3.sql_ordered import ORDERED
 from tests.unit.m3.sql_time import TIMES
@@ -458,5 +459,5 @@ ORDERS = {
 
 SUITE: dict[str, tuple[str, ...]] = {
     **JOINS, **CONDITIONS, **GROUPS, **SETS, **SUBQUERIES, **WINDOWS, **ORDERS, **ANALYTICS, **SCALARS, **ORDERED, **TIMES,
-    **CLAUSES,
+    **CLAUSES, **FORMS,
 }  # fmt: skip

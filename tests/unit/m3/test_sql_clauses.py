@@ -93,7 +93,7 @@ def test_what_is_said_to_be_read_is_read() -> None:
 #: The ordinals of UNNEST are a column that nobody may read.
 SPELLING = {
     ("Count", "expressions"), ("Cast", "safe"), ("If", "false"), ("Div", "safe"), ("Div", "typed"),
-    ("DataTypeParam", "expression"), ("JSONPathKey", "quoted"), ("Unnest", "explode_array"), ("Unnest", "offset"),
+    ("DataTypeParam", "expression"), ("JSONPathKey", "quoted"), ("Unnest", "explode_array"), ("Unnest", "offset"), ("Split", "null_returns_null"), ("Split", "empty_delimiter_returns_whole"),
     ("Array", "bracket_notation"), ("Array", "struct_name_inheritance"), ("Array", "value_constructor"),
 }  # fmt: skip
 LEAVES = (exp.Identifier, exp.Literal, exp.DataType, exp.Null, exp.Boolean, exp.Var, exp.Interval)
