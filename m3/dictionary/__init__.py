@@ -7,13 +7,24 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from m3.dictionary.entry import ACCEPTED, BY_HAND, CONVERTED, DIALECTS, PLACEHOLDERS, Entry, Form
+from m3.dictionary.entry import ACCEPTED, BY_HAND, CONVERTED, DIALECTS, GENERIC, PLACEHOLDERS, Entry, Form
 from m3.dictionary.jsons import JSONS
 from m3.dictionary.moments import MOMENTS
 from m3.dictionary.numbers import DOUBLES, NUMBERS
 from m3.dictionary.texts import TEXTS
 
-__all__ = ["ACCEPTED", "BY_HAND", "CONVERTED", "DIALECTS", "ENTRIES", "FUNCTIONS", "PLACEHOLDERS", "Entry", "Form"]
+__all__ = [
+    "ACCEPTED",
+    "BY_HAND",
+    "CONVERTED",
+    "DIALECTS",
+    "ENTRIES",
+    "FUNCTIONS",
+    "GENERIC",
+    "PLACEHOLDERS",
+    "Entry",
+    "Form",
+]
 
 #: Name -> row, also of what is no operation of its own.
 ENTRIES: Mapping[str, Entry] = {e.name: e for e in (*TEXTS, *JSONS, *NUMBERS, *DOUBLES, *MOMENTS)}

@@ -24,10 +24,12 @@ from dataclasses import dataclass, field
 from m3.datatypes import DOUBLE, TIMESTAMP, Type
 from m3.dictionary.types import Operand, Rule
 
-__all__ = ["ACCEPTED", "BY_HAND", "CONVERTED", "DIALECTS", "PLACEHOLDERS", "Entry", "Form"]
+__all__ = ["ACCEPTED", "BY_HAND", "CONVERTED", "DIALECTS", "GENERIC", "PLACEHOLDERS", "Entry", "Form"]
 
 #: Dialects of views that the dictionary speaks of; sqlglot's generic one reads the forms that have no dialect.
 DIALECTS = ("postgres", "spark", "duckdb", "mysql", "tsql", "snowflake", "bigquery", "trino")
+#: What sqlglot's generic dialect is called in a form that only it has.
+GENERIC = "generic"
 #: The meaning of a form that is read by code of its own.
 BY_HAND = "..."
 #: Parameter -> the kinds of types that it takes.
@@ -41,7 +43,7 @@ CONVERTED: Mapping[str, Type] = {"double": DOUBLE, "timestamp": TIMESTAMP}
 #: Name of an argument in a form -> what it stands for, as a parameter does; ``pattern``, ``format`` and their like are texts that are written out.
 PLACEHOLDERS: Mapping[str, str] = {
     **dict.fromkeys(("s", "part", "old", "new", "delimiter", "separator", "fill", "characters", "json"), "string"),
-    **dict.fromkeys(("pattern", "template", "path", "unit"), "constant"),
+    **dict.fromkeys(("pattern", "template", "path", "unit", "format", "joda"), "constant"),
     **dict.fromkeys(("n", "i", "len", "begin", "digits", "bits", "y", "mon", "dd", "hh", "mi"), "int"),
     **dict.fromkeys(("x", "z", "low", "high", "base"), "numeric"),
     **dict.fromkeys(("f", "g"), "double"),

@@ -11,7 +11,7 @@ known to sqlglot. What is found is written out as :class:`Operation` nodes over 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import lru_cache
 from typing import Any, ClassVar
 
@@ -20,9 +20,12 @@ from sqlglot import exp, parser
 from sqlglot.dialects.dialect import Dialect
 from sqlglot.errors import SqlglotError
 
-from m3.dictionary import BY_HAND, ENTRIES, PLACEHOLDERS, Form
+from m3.dictionary import BY_HAND, ENTRIES, GENERIC, PLACEHOLDERS, Form
+from m3.dictionary.formats import translate
+from m3.dictionary.units import unit_of
+from m3.errors import ProgramError
 
-__all__ = ["Operation", "expand", "parse_meaning"]
+__all__ = ["Operation", "expand", "expand_by_name", "parse_meaning", "spell_unit"]
 
 
 class Operation(exp.Expression, exp.Func):
@@ -37,7 +40,9 @@ class _Bare(Dialect):
 
     class Parser(parser.Parser):
         FUNCTIONS: ClassVar[dict[str, Any]] = {}
-        FUNCTION_PARSERS: ClassVar[dict[str, Any]] = {}
+        FUNCTION_PARSERS: ClassVar[dict[str, Any]] = {
+            name: parser.Parser.FUNCTION_PARSERS[name] for name in ("CAST", "TRY_CAST", "EXTRACT")
+        }
         NO_PAREN_FUNCTIONS: ClassVar[dict[Any, Any]] = {}
 
 
@@ -53,22 +58,29 @@ def expand(node: exp.Expr, dialect: str | None) -> exp.Expr | None:
         node: the call; it is not changed.
         dialect: sqlglot's name of the dialect in which it was written.
     """
+    found = expand_by_name(node, dialect)
+    return _expand(node, _patterns_by_class(dialect).get(type(node), ()), dialect) if found is None else found
+
+
+def expand_by_name(node: exp.Expr, dialect: str | None) -> exp.Expr | None:
+    """The same, of forms that begin with the call's name: no other form has to be parsed for that."""
     name = node.name if isinstance(node, exp.Anonymous) else node.sql_name() if isinstance(node, exp.Func) else ""
-    for pattern, meaning in _patterns_of(name.upper(), dialect) if name else ():
+    return _expand(node, _patterns_of(name.upper(), dialect), dialect) if name else None
+
+
+def _expand(node: exp.Expr, patterns: Iterable[Pattern], dialect: str | None) -> exp.Expr | None:
+    for pattern, meaning in patterns:
         found: Arguments = {}
         if _match(node, pattern, found):
-            return _fill(meaning, found)
-    for pattern, meaning in _patterns_by_class(dialect).get(type(node), ()):
-        found = {}
-        if _match(node, pattern, found):
-            return _fill(meaning, found)
+            return _fill(meaning, found, dialect)
     return None
 
 
 def _match(node: object, pattern: object, found: Arguments) -> bool:
     """Whether a part of a query is a part of a form; what stands for its placeholders is ``found``."""
-    if isinstance(pattern, exp.Column) and pattern.name in PLACEHOLDERS and isinstance(node, exp.Expr):
-        known = found.setdefault(pattern.name, node)
+    placeholder = _placeholder(pattern)
+    if placeholder and isinstance(node, exp.Expr):
+        known = found.setdefault(placeholder, node)
         return known is node or known == node
     if isinstance(pattern, list):
         given = node if isinstance(node, list) else []
@@ -88,17 +100,57 @@ def _match(node: object, pattern: object, found: Arguments) -> bool:
     )
 
 
-def _fill(meaning: exp.Expr, found: Arguments) -> exp.Expr:
+def _placeholder(pattern: object) -> str:
+    """The argument that a part of a form stands for; units and formats may be in quotes, or words."""
+    if isinstance(pattern, exp.Column) or (
+        isinstance(pattern, exp.Var | exp.Literal) and pattern.name.lower() in SPELLED
+    ):
+        name = pattern.name.lower()
+        return name if name in PLACEHOLDERS else ""
+    return ""
+
+
+def _fill(meaning: exp.Expr, found: Arguments, dialect: str | None) -> exp.Expr:
     def put(node: exp.Expr) -> exp.Expr:
-        return found[node.name].copy() if isinstance(node, exp.Column) and node.name in found else node
+        if not isinstance(node, exp.Column) or node.name not in found:
+            return node
+        spelled = SPELLED.get(node.name)
+        return found[node.name].copy() if spelled is None else spelled(found[node.name], dialect)
 
     return meaning.copy().transform(put, copy=False)
+
+
+def spell_unit(node: exp.Expr, dialect: str | None) -> exp.Expr:
+    """A unit of time as operations have it.
+
+    Raises:
+        ProgramError: there is none of that name.
+    """
+    if isinstance(node, exp.WeekStart | exp.Week) and node.this is not None:
+        return exp.Literal.string(unit_of(f"WEEK({node.this.name})", dialect))
+    if isinstance(node, exp.Anonymous) and len(node.expressions) == 1:
+        return exp.Literal.string(unit_of(f"{node.name}({node.expressions[0].name})", dialect))
+    return exp.Literal.string(unit_of(node.name, dialect))
+
+
+def _spell_format(node: exp.Expr, dialect: str | None) -> exp.Expr:
+    if not isinstance(node, exp.Literal) or not node.is_string:
+        raise ProgramError("a format that is not constant", kind="bad-format", hint="a text that is written out")
+    return exp.Literal.string(translate(str(node.this), dialect))
+
+
+#: Argument -> what a dialect's word for it is in operations.
+SPELLED: Mapping[str, Callable[[exp.Expr, str | None], exp.Expr]] = {
+    "unit": spell_unit,
+    "format": _spell_format,
+    "joda": lambda node, _: _spell_format(node, "joda"),
+}
 
 
 def _forms(dialect: str | None) -> Iterator[tuple[str, Form]]:
     """The forms of a dialect with their entries' names: its own before those of all."""
     forms = [(name, form) for name, entry in ENTRIES.items() for form in entry.said if form.meaning != BY_HAND]
-    yield from ((n, f) for n, f in forms if dialect in f.dialects)
+    yield from ((n, f) for n, f in forms if (dialect or GENERIC) in f.dialects)
     yield from ((n, f) for n, f in forms if not f.dialects)
 
 
@@ -125,15 +177,26 @@ def _patterns_by_class(dialect: str | None) -> dict[type[exp.Expr], list[Pattern
     return by_class
 
 
+#: Forms that sqlglot reads by the text of an argument -> what else it makes of them.
+ALSO: Mapping[tuple[str, str], tuple[str, ...]] = {
+    ("tsql", "FORMAT(m, format)"): ("TIME_TO_STR(m, format)",),
+    ("mysql", "STR_TO_DATE(s, format)"): ("STR_TO_TIME(s, format)",),
+    ("duckdb", "DATE_DIFF('unit', t, u)"): ("DATE_DIFF(unit, t, u)",),
+    ("duckdb", "DATEDIFF('unit', t, u)"): ("DATEDIFF(unit, t, u)",),
+}
+
+
 def _parse(entry: str, form: Form, dialect: str | None) -> list[Pattern]:
     """A form and its meaning; nothing where this dialect's parser knows no such form."""
-    try:
-        tree = sqlglot.parse_one(form.text, read=dialect)
-    except SqlglotError:
-        return []
+    trees = []
+    for text in (form.text, *ALSO.get((dialect or "", form.text), ())):
+        try:
+            trees.append(sqlglot.parse_one(text, read=dialect))
+        except SqlglotError:
+            continue
     given = (c for c in sorted(PLACEHOLDERS) if f"{c}," in form.text or f"{c})" in form.text)
     written = form.meaning or f"{entry}({', '.join(_in_order(form.text, set(given)))})"
-    return [(tree, parse_meaning(written))]
+    return [(tree, parse_meaning(written)) for tree in trees]
 
 
 def _in_order(text: str, names: set[str]) -> list[str]:
@@ -146,9 +209,8 @@ def _in_order(text: str, names: set[str]) -> list[str]:
 def parse_meaning(text: str) -> exp.Expr:
     """SQL in which every function is an operation of M3, as a tree."""
 
-    def name_operation(node: exp.Expr) -> exp.Expr:
-        if not isinstance(node, exp.Anonymous):
-            return node
-        return Operation(this=exp.var(node.name), expressions=node.expressions)
-
-    return sqlglot.parse_one(text, read=_Bare).transform(name_operation)
+    tree = exp.Paren(this=sqlglot.parse_one(text, read=_Bare))
+    for node in reversed(list(tree.find_all(exp.Anonymous))):  # the innermost first
+        node.replace(Operation(this=exp.var(node.name), expressions=node.expressions))
+    parsed: exp.Expr = tree.this.pop()
+    return parsed

@@ -15,7 +15,7 @@ from decimal import Decimal, InvalidOperation
 from sqlglot import exp
 
 from m3.datatypes import BOOL, DATE, DOUBLE, INT, INT64_MAX, MAX_PRECISION, STRING, TIMESTAMP, Type
-from m3.dictionary.forms import expand
+from m3.dictionary.forms import expand, expand_by_name
 from m3.dictionary.types import quotient_type
 from m3.errors import CompileError, ProgramError, ValueProblem
 from m3.evaluate import evaluate
@@ -46,7 +46,7 @@ TYPES: Mapping[str, Type] = {
     "INT": INT, "BIGINT": INT, "SMALLINT": INT, "TINYINT": INT, "DOUBLE": DOUBLE, "FLOAT": DOUBLE, "TEXT": STRING,
     "VARCHAR": STRING, "CHAR": STRING, "NCHAR": STRING, "NVARCHAR": STRING, "BPCHAR": STRING, "DATE": DATE,
     "TIMESTAMP": TIMESTAMP, "TIMESTAMPNTZ": TIMESTAMP, "DATETIME": TIMESTAMP, "TIMESTAMPTZ": TIMESTAMP,
-    "TIMESTAMPLTZ": TIMESTAMP, "BOOLEAN": BOOL,
+    "TIMESTAMPLTZ": TIMESTAMP, "DATETIME2": TIMESTAMP, "SMALLDATETIME": TIMESTAMP, "BOOLEAN": BOOL,
 }  # fmt: skip
 #: What a bare NULL is until its neighbours say more; as an output column it stays that.
 NULL = Const(None, STRING.with_null())
@@ -84,12 +84,15 @@ class ExpressionReader:
         known = self.leaf(node)
         if known is not None:
             return known
-        handler = _OWN.get(type(node)) or self._handlers.get(type(node))
+        with self.source.guard(node):
+            meaning = expand_by_name(node, self.dialect)
+        if meaning is not None:
+            handler: Handler | None = lambda reader, _: reader.read(meaning)  # noqa: E731
+        else:
+            handler = _OWN.get(type(node)) or self._handlers.get(type(node))
         if handler is None:
             refuse_random(self, node)
-            handler = self.find_in_dictionary(node)
-        if handler is None:
-            self.source.fail(node, f"{node.key.upper()} is not supported", "unsupported-expression", SUPPORTED)
+            handler = ExpressionReader.read_in_dictionary
         with self.source.guard(node):
             result = handler(self, node)
         if isinstance(result, Call) and result.span is None and may_fail(result):
@@ -100,6 +103,18 @@ class ExpressionReader:
         """How a call is read that the dictionary of functions has; None if it has not."""
         meaning = expand(node, self.dialect)
         return None if meaning is None else lambda reader, _: reader.read(meaning)
+
+    def read_in_dictionary(self, node: exp.Expr) -> Scalar:
+        """A call that the dictionary of functions has.
+
+        Raises:
+            CompileError: it has not.
+        """
+        with self.source.guard(node):
+            found = self.find_in_dictionary(node)
+        if found is None:
+            self.source.fail(node, f"{node.key.upper()} is not supported", "unsupported-expression", SUPPORTED)
+        return found(self, node)
 
     def call(self, node: exp.Expr, op: str, *args: Scalar, to: Type | None = None) -> Scalar:
         """A typed call, folded to a literal when all arguments are, or when a NULL decides it.

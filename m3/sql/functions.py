@@ -312,11 +312,16 @@ def _read_anonymous(reader: ExpressionReader, node: exp.Expr) -> Scalar:
 def _read_operation(reader: ExpressionReader, node: exp.Expr) -> Scalar:
     """A call of M3, of a meaning in the dictionary: what is no text is cast where one is meant."""
     entry = FUNCTIONS[node.name]
-    args = (
-        reader.read_text(a) if entry.parameter(i) == "string" else reader.read(a)
-        for i, a in enumerate(node.expressions)
-    )
+    args = (_read_argument(reader, a, entry.parameter(i)) for i, a in enumerate(node.expressions))
     return reader.call(node, entry.name, *args)
+
+
+def _read_argument(reader: ExpressionReader, node: exp.Expr, parameter: str) -> Scalar:
+    """An argument, cast to text where one is meant, and a text to a date or timestamp."""
+    scalar = reader.read_text(node) if parameter == "string" else reader.read(node)
+    if parameter in ("moment", "timestamp", "date") and scalar.type.kind == "string":
+        return reader.cast(node, scalar, DATE if parameter == "date" else TIMESTAMP)
+    return scalar
 
 
 def _read_as(form: type[exp.Expr], *names: str) -> Callable[[ExpressionReader, exp.Expr, list[exp.Expr]], Scalar]:
@@ -326,6 +331,16 @@ def _read_as(form: type[exp.Expr], *names: str) -> Callable[[ExpressionReader, e
 
 def _read_call(op: str) -> Callable[[ExpressionReader, exp.Expr, list[exp.Expr]], Scalar]:
     return lambda reader, node, args: reader.call(node, op, *map(reader.read, args))
+
+
+def _refuse_span(reader: ExpressionReader, node: exp.Expr, args: list[exp.Expr]) -> Scalar:
+    hint = "t - u is a number of seconds; DATEDIFF, DATE_DIFF or TIMESTAMPDIFF of the dialect counts units"
+    reader.source.fail(node, f"{node.name.upper()}, whose result is an interval", "interval", hint)
+
+
+def _refuse_zone(reader: ExpressionReader, node: exp.Expr, args: list[exp.Expr]) -> Scalar:
+    hint = "timestamps have no zone here: deliver them in UTC, with the local time in a column of its own"
+    reader.source.fail(node, f"{node.name.upper()} with a zone other than 'UTC'", "time-zone", hint)
 
 
 #: (name, number of arguments) -> how it is read.
@@ -346,7 +361,6 @@ NAMED: Mapping[tuple[str, int], Callable[[ExpressionReader, exp.Expr, list[exp.E
     ("expm1", 1): _read_call("expm1"),
     ("epoch_us", 1): _read_call("epoch_us"),
     ("make_timestamp", 6): _read_call("make_timestamp"),
-    ("try_to_timestamp", 1): lambda reader, node, args: reader.cast(node, reader.read(args[0]), TIMESTAMP, safe=True),
     ("btrim", 1): _read_call("trim"),
     ("btrim", 2): _read_call("trim"),
     ("mid", 3): _read_call("substring"),
@@ -357,6 +371,8 @@ NAMED: Mapping[tuple[str, int], Callable[[ExpressionReader, exp.Expr, list[exp.E
     ("timestampadd", 3): _read_as(exp.TimestampAdd, "unit", "expression", "this"),
     ("isodow", 1): lambda reader, node, args: HANDLERS[exp.Extract](reader, exp.Extract(this=exp.var("isodow"), expression=args[0])),
     ("datetrunc", 2): _read_as(exp.DateTrunc, "unit", "this"),
+    **dict.fromkeys((("age", 1), ("age", 2), ("justify_days", 1), ("justify_hours", 1), ("to_days", 1), ("to_months", 1)), _refuse_span),
+    **dict.fromkeys((("timezone", 2), ("at_timezone", 2), ("convert_tz", 3), ("switchoffset", 2)), _refuse_zone),
     ("prefix", 2): _read_call("starts_with"),
     ("suffix", 2): _read_call("ends_with"),
 }  # fmt: skip

@@ -5,17 +5,19 @@ from __future__ import annotations
 import datetime
 import re
 from collections.abc import Mapping
+from decimal import Decimal
 
 from sqlglot import exp
 
-from m3.datatypes import DATE, TIMESTAMP
+from m3.datatypes import DATE, DOUBLE, TIMESTAMP, Type
+from m3.dictionary.forms import expand_by_name, spell_unit
+from m3.dictionary.units import MICROS, name_unit
 from m3.scalars import Const, Scalar, const
 from m3.sql.expressions import ExpressionReader, Handler, refuse_form
 
 __all__ = [
     "DATES",
     "Steps",
-    "name_unit",
     "read_interval",
     "read_interval_seconds",
     "read_steps",
@@ -29,22 +31,20 @@ PARTS: Mapping[str, str] = {
     "YEAR": "year", "QUARTER": "quarter", "MONTH": "month", "WEEK": "week", "DAY": "day", "HOUR": "hour",
     "MINUTE": "minute", "SECOND": "second", "EPOCH": "epoch", "DOY": "day_of_year", "DAYOFYEAR": "day_of_year",
     "DAYOFWEEK": "day_of_week", "DAYOFMONTH": "day", "ISOYEAR": "iso_year", "WEEKOFYEAR": "week",
-    "YEAROFWEEK": "iso_year", "WEEKISO": "week", "YEAROFWEEKISO": "iso_year",
+    "YEAROFWEEK": "iso_year", "WEEKISO": "week", "YEAROFWEEKISO": "iso_year", "ISOWEEK": "week", "ISO_WEEK": "week",
 }  # fmt: skip
 NAMED_PARTS: Mapping[type[exp.Expr], str] = {
     exp.Year: "year", exp.Quarter: "quarter", exp.Month: "month", exp.Week: "week", exp.WeekOfYear: "week",
     exp.Day: "day", exp.DayOfMonth: "day", exp.DayOfYear: "day_of_year", exp.Hour: "hour", exp.Minute: "minute",
-    exp.Second: "second", exp.LastDay: "last_day",
+    exp.Second: "second",
 }  # fmt: skip
 TRUNCATED = ("YEAR", "QUARTER", "MONTH", "WEEK", "DAY", "HOUR", "MINUTE", "SECOND")
+#: Dialects whose seconds since 1970 have a fraction.
+FRACTIONS = ("postgres", "duckdb")
+UTC = ("UTC", "GMT", "Z", "ETC/UTC", "+00:00", "+0:00")
+NO_ZONES = "timestamps have no zone here, and none can be changed: deliver them in UTC, with the local time in a column of its own"
 #: Where spans begin if nothing else is said: where DuckDB's TIME_BUCKET has them begin.
 MONDAY = datetime.datetime(2000, 1, 3)
-ISO_DATE = "%Y-%m-%d"
-#: Dialects whose HH counts to 12, and what sqlglot leaves of their formats.
-HALF_DAYS, WORDS = ("postgres", "risingwave", "materialize", "redshift"), re.compile(r"%?[A-Za-z]+")
-HALF_DAYS_WORDS = {"HH": "%I", "AM": "%p", "PM": "%p"}
-#: A format that is not a plain literal.
-UNKNOWN = "?"
 
 
 def shift_date(reader: ExpressionReader, node: exp.Expr, direction: int) -> Scalar | None:
@@ -58,7 +58,16 @@ def shift_date(reader: ExpressionReader, node: exp.Expr, direction: int) -> Scal
     start, steps = node.args["this"], read_interval(reader, node.args["expression"])
     if steps is None and direction > 0:
         start, steps = node.args["expression"], read_interval(reader, node.args["this"])
-    return None if steps is None else _add_steps(reader, node, reader.read(start), steps, direction)
+    if steps is None:
+        return None
+    value = reader.read(start)
+    if value.type.kind == "decimal":  # a difference of timestamps: seconds
+        seconds = read_interval_seconds(
+            reader, node.args["expression"] if start is node.args["this"] else node.args["this"]
+        )
+        assert seconds is not None
+        return reader.call(node, "add" if direction > 0 else "sub", value, seconds)
+    return _add_steps(reader, node, value, steps, direction)
 
 
 def _add_steps(reader: ExpressionReader, node: exp.Expr, start: Scalar, steps: Steps, direction: int) -> Scalar:
@@ -72,7 +81,7 @@ def _add_steps(reader: ExpressionReader, node: exp.Expr, start: Scalar, steps: S
 
 def _read_date_add(reader: ExpressionReader, node: exp.Expr) -> Scalar:
     """DATE_ADD and its like: a number counts units, days if none are given; an interval is added as it is."""
-    direction = -1 if isinstance(node, exp.DateSub | exp.TimestampSub) else 1
+    direction = -1 if isinstance(node, exp.DateSub | exp.TimestampSub | exp.DatetimeSub) else 1
     step, unit = node.args["expression"], node.args.get("unit")
     if (
         isinstance(node.this, exp.Literal)
@@ -91,14 +100,6 @@ def _read_date_add(reader: ExpressionReader, node: exp.Expr) -> Scalar:
     return _add_steps(reader, node, start, steps, direction)
 
 
-def _read_date_diff(reader: ExpressionReader, node: exp.Expr) -> Scalar:
-    unit = node.args.get("unit")
-    if unit is not None and name_unit(unit.name) != "DAY":
-        hint = "days: DATEDIFF(later, earlier), or date - date"
-        reader.source.fail(node, f"a difference in units of {unit.name}", "interval", hint)
-    return reader.call(node, "days_between", *(_read_moment(reader, node.args[n]) for n in ("this", "expression")))
-
-
 def _read_moment(reader: ExpressionReader, node: exp.Expr) -> Scalar:
     scalar = reader.read(node)
     return reader.cast(node, scalar, DATE) if scalar.type.kind == "string" else scalar
@@ -106,28 +107,54 @@ def _read_moment(reader: ExpressionReader, node: exp.Expr) -> Scalar:
 
 def truncate_date(reader: ExpressionReader, node: exp.Expr, value: Scalar, unit: exp.Expr | None) -> Scalar:
     """DATE_TRUNC and TRUNC: the start of the period that a moment is in, as a value of the same type."""
-    name = name_unit(unit.name) if isinstance(unit, exp.Literal | exp.Var | exp.WeekStart | exp.Column) else ""
-    if name not in TRUNCATED:
+    if not isinstance(unit, exp.Literal | exp.Var | exp.WeekStart | exp.Week | exp.Column | exp.Anonymous):
         hint = f"DATE_TRUNC('month', date); units: {', '.join(TRUNCATED)}"
         reader.source.fail(node, "a date truncated to something else", "unsupported-expression", hint)
-    if value.type.kind == "date" and name in ("HOUR", "MINUTE", "SECOND"):
+    with reader.source.guard(node):
+        name = spell_unit(unit, reader.dialect).name
+    if value.type.kind == "date" and name in MICROS and MICROS[name] < MICROS["day"]:
         value = reader.cast(node, value, TIMESTAMP)
-    return reader.call(node, "date_trunc", const(name.lower()), value)
+    return reader.call(node, "date_trunc", const(name), value)
 
 
 def _read_extract(reader: ExpressionReader, node: exp.Expr) -> Scalar:
     part, value = node.this.name.upper(), node.args["expression"]
-    if part in ("DOW", "ISODOW", "DOW_ISO", "DAYOFWEEK_ISO"):
+    if part in ("DOW", "ISODOW", "DOW_ISO", "DAYOFWEEK_ISO", "DAYOFWEEKISO", "WEEKDAY", "DW"):
         return _compute_day_of_week(reader, node, value, "ISO" if "ISO" in part else part)
+    if not isinstance(node.this, exp.Var):  # DATE_PART('month', d) may be among the forms of EXTRACT
+        meaning = expand_by_name(exp.Extract(this=exp.var(part), expression=value), reader.dialect)
+        if meaning is not None:
+            return reader.read(meaning)
     name = part if part in PARTS else name_unit(part)
     if name not in PARTS:
         hint = f"one of {', '.join([*PARTS, 'DOW', 'ISODOW'])}"
         reader.source.fail(node, f"EXTRACT({part})", "unsupported-expression", hint)
     if name == "DAYOFWEEK":
         return _compute_day_of_week(reader, node, value, name)
-    if name == "EPOCH" and (span := reader.read(value)).type.kind == "decimal":
-        return span  # a difference of timestamps is in seconds already
+    if name == "EPOCH":
+        return _read_epoch(reader, node, value)
     return reader.call(node, PARTS[name], _read_moment(reader, value))
+
+
+def _read_part(reader: ExpressionReader, node: exp.Expr) -> Scalar:
+    if node.args.get("mode") is not None:
+        reader.source.fail(
+            node, "WEEK by other rules", "unsupported-expression", "EXTRACT(WEEK FROM date); WEEK(date, 3) in MySQL"
+        )
+    return reader.call(node, NAMED_PARTS[type(node)], _read_moment(reader, node.this))
+
+
+def _read_epoch(reader: ExpressionReader, node: exp.Expr, value: exp.Expr) -> Scalar:
+    """Seconds since 1970: with a fraction in PostgreSQL and, as DOUBLE, in DuckDB."""
+    span = reader.read(value)
+    if span.type.kind == "decimal":
+        return span  # a difference of timestamps is in seconds already
+    if reader.dialect not in FRACTIONS:
+        return reader.call(node, "epoch", _read_moment(reader, value))
+    micros = reader.call(node, "epoch_us", _read_moment(reader, value))
+    if reader.dialect == "duckdb":
+        return reader.call(node, "div", reader.cast(node, micros, DOUBLE), const(1e6))
+    return reader.call(node, "mul", micros, const(Decimal("0.000001")))
 
 
 def _compute_day_of_week(reader: ExpressionReader, node: exp.Expr, value: exp.Expr, part: str) -> Scalar:
@@ -136,48 +163,45 @@ def _compute_day_of_week(reader: ExpressionReader, node: exp.Expr, value: exp.Ex
     if part == "ISO":
         shifted = reader.call(node, "add", sunday, const(5))
         return reader.call(node, "add", reader.call(node, "mod", shifted, const(7)), const(1))
-    from_one = reader.dialect in ("spark", "databricks") or (part == "DAYOFWEEK" and reader.dialect != "duckdb")
+    from_one = reader.dialect in ("spark", "databricks") or (
+        part not in ("DOW", "WEEKDAY") and reader.dialect != "duckdb"
+    )
+    from_one = from_one or (part == "WEEKDAY" and reader.dialect == "tsql")
     return sunday if from_one else reader.call(node, "sub", sunday, const(1))
 
 
-def _read_to_date(reader: ExpressionReader, node: exp.Expr) -> Scalar:
-    if _read_format(node) not in ("", ISO_DATE):
-        reader.source.fail(node, "a date in another format", "unsupported-expression", "'yyyy-MM-dd', or CAST")
-    return reader.cast(node, reader.read(node.this), DATE)
+def _read_as(to: Type) -> Handler:
+    """TO_DATE and its like without a format; with one they are in the dictionary."""
+
+    def read(reader: ExpressionReader, node: exp.Expr) -> Scalar:
+        if node.args.get("format") is not None:
+            return reader.read_in_dictionary(node)
+        if node.expressions:
+            reader.source.fail(
+                node, f"{node.key.upper()} of several parts", "wrong-arity", "MAKE_DATE(year, month, day)"
+            )
+        return reader.cast(node, reader.read(node.this), to)
+
+    return read
 
 
-def _read_format(node: exp.Expr) -> str:
-    """The format as strftime has it; sqlglot marks Spark's two-digit parts as strict."""
-    pattern = node.args.get("format")
-    if pattern is None:
-        return ""
-    return str(pattern.this).replace("strict", "") if isinstance(pattern, exp.Literal) else UNKNOWN
-
-
-def _read_time_to_str(reader: ExpressionReader, node: exp.Expr) -> Scalar:
-    inner = node.this.this if isinstance(node.this, exp.TimeStrToTime) else node.this
-    value = reader.read(inner)
-    if value.type.kind == "string":
-        value = reader.cast(node, value, TIMESTAMP)
-    if value.type.is_numeric:
-        hint = "CAST to text, ROUND, LPAD"
-        reader.source.fail(node, f"a format of {value.type}", "unsupported-expression", hint)
-    pattern = _read_format(node)
-    if reader.dialect in HALF_DAYS:
-        pattern = WORDS.sub(lambda word: HALF_DAYS_WORDS.get(word[0], word[0]), pattern)
-    if (
-        not pattern
-        or pattern == UNKNOWN
-        or any(c.isalpha() and pattern[max(0, i - 1)] != "%" for i, c in enumerate(pattern))
-    ):
-        hint = "years, months, days, hours, minutes and seconds in digits: 'yyyy-MM-dd HH:mm:ss'"
-        reader.source.fail(node, "this format of a date", "unsupported-expression", hint)
-    return reader.call(node, "format_date", value, const(pattern))
+def _read_zone(reader: ExpressionReader, node: exp.Expr) -> Scalar:
+    """A timestamp in UTC is itself: none has a zone."""
+    found = reader.find_in_dictionary(node)
+    if found is not None:
+        return found(reader, node)
+    zone = node.args.get("zone")
+    if not isinstance(zone, exp.Literal) or zone.name.upper() not in UTC:
+        reader.source.fail(node, "a time zone other than 'UTC'", "time-zone", NO_ZONES)
+    return reader.cast(node, reader.read(node.this), TIMESTAMP)
 
 
 def _read_timestamp_from_parts(reader: ExpressionReader, node: exp.Expr) -> Scalar:
     names = ("year", "month", "day", "hour", "min", "sec")
     if not all(node.args.get(n) for n in names) or len([v for v in node.args.values() if v]) > len(names):
+        found = reader.find_in_dictionary(node)
+        if found is not None:
+            return found(reader, node)
         hint = "MAKE_TIMESTAMP(year, month, day, hour, minute, second)"
         reader.source.fail(node, "this form of MAKE_TIMESTAMP", "unsupported-expression", hint)
     return reader.call(node, "make_timestamp", *(reader.read(node.args[n]) for n in names))
@@ -199,35 +223,41 @@ def _read_bucket(reader: ExpressionReader, node: exp.Expr) -> Scalar:
 
 
 DATES: Mapping[type[exp.Expr], Handler] = {
-    **dict.fromkeys(
-        NAMED_PARTS, lambda reader, node: reader.call(node, NAMED_PARTS[type(node)], _read_moment(reader, node.this))
-    ),
+    **dict.fromkeys(NAMED_PARTS, _read_part),
     exp.DayOfWeek: lambda reader, node: _compute_day_of_week(reader, node, node.this, "DAYOFWEEK"),
     exp.DayOfWeekIso: lambda reader, node: _compute_day_of_week(reader, node, node.this, "ISO"),
     exp.Extract: _read_extract,
-    **dict.fromkeys((exp.DateAdd, exp.DateSub, exp.TsOrDsAdd, exp.TimestampAdd, exp.TimestampSub), _read_date_add),
+    **dict.fromkeys(
+        (
+            exp.DateAdd,
+            exp.DateSub,
+            exp.TsOrDsAdd,
+            exp.TimestampAdd,
+            exp.TimestampSub,
+            exp.DatetimeAdd,
+            exp.DatetimeSub,
+            exp.TimeAdd,
+        ),
+        _read_date_add,
+    ),
     exp.AddMonths: lambda reader, node: reader.call(
         node, "add_months", reader.read(node.this), reader.read(node.args["expression"])
     ),
-    exp.DateDiff: _read_date_diff,
-    exp.TimestampDiff: _read_date_diff,
-    exp.TsOrDsDiff: _read_date_diff,
     **dict.fromkeys(
-        (exp.DateTrunc, exp.TimestampTrunc),
+        (exp.DateTrunc, exp.TimestampTrunc, exp.DatetimeTrunc),
         lambda reader, node: truncate_date(reader, node, _read_moment(reader, node.this), node.args.get("unit")),
     ),
-    exp.TsOrDsToDate: _read_to_date,
-    exp.StrToDate: _read_to_date,
-    exp.Date: _read_to_date,
+    **dict.fromkeys((exp.TsOrDsToDate, exp.Date), _read_as(DATE)),
     **dict.fromkeys(
-        (exp.Timestamp, exp.TimeStrToTime),
-        lambda reader, node: reader.cast(node, reader.read(node.this), TIMESTAMP),
+        (exp.Timestamp, exp.TimeStrToTime, exp.TsOrDsToTimestamp, exp.TsOrDsToDatetime), _read_as(TIMESTAMP)
     ),
-    exp.TimeToStr: _read_time_to_str,
     exp.DateFromParts: lambda reader, node: reader.call(
         node, "make_date", *(reader.read(node.args.get(n)) for n in ("year", "month", "day"))
     ),
     exp.DateBin: _read_bucket,
+    exp.AtTimeZone: _read_zone,
+    exp.FromTimeZone: _read_zone,
+    exp.ConvertTimezone: _read_zone,
     exp.TimestampFromParts: _read_timestamp_from_parts,
     exp.Interval: refuse_form(
         "an interval on its own", "add it to a date, or compare it with a difference", "interval"
@@ -241,29 +271,20 @@ DATES: Mapping[type[exp.Expr], Handler] = {
 #: Operation that shifts a date -> by how much. Applied in this order, as PostgreSQL and Spark do.
 Steps = Mapping[str, Scalar]
 
-ORDER = ("add_months", "add_days", "add_seconds")
+ORDER = ("add_months", "add_days", "add_seconds", "add_micros")
 #: Unit -> the operation, and how many of its units it is.
 UNITS: Mapping[str, tuple[str, int]] = {
     "YEAR": ("add_months", 12), "QUARTER": ("add_months", 3), "MONTH": ("add_months", 1), "WEEK": ("add_days", 7),
     "DAY": ("add_days", 1), "HOUR": ("add_seconds", 3600), "MINUTE": ("add_seconds", 60), "SECOND": ("add_seconds", 1),
+    "MILLISECOND": ("add_micros", 1000), "MICROSECOND": ("add_micros", 1),
 }  # fmt: skip
-DAY_S = 86_400
-ALIASES = {
-    "Y": "YEAR", "YR": "YEAR", "YYYY": "YEAR", "YY": "YEAR", "Q": "QUARTER", "QTR": "QUARTER", "MON": "MONTH",
-    "MM": "MONTH", "MONS": "MONTH", "W": "WEEK", "WK": "WEEK", "D": "DAY", "DD": "DAY", "H": "HOUR", "HR": "HOUR",
-    "MI": "MINUTE", "MIN": "MINUTE", "S": "SECOND", "SEC": "SECOND",
-}  # fmt: skip
+#: Step -> seconds of one of its units.
+SECONDS = {"add_days": const(86_400), "add_seconds": const(1), "add_micros": const(Decimal("0.000001"))}
 HINT = (
-    "e.g. INTERVAL '90' DAY or INTERVAL '1 year 2 months'; units: YEAR, QUARTER, MONTH, WEEK, DAY, HOUR, MINUTE, SECOND"
+    "e.g. INTERVAL '90' DAY or INTERVAL '1 year 2 months'; units: YEAR, QUARTER, MONTH, WEEK, DAY, HOUR, MINUTE, SECOND, "
+    "MILLISECOND, MICROSECOND"
 )
 PART = re.compile(r"\s*([-+]?[0-9]+)\s*([A-Za-z]+)\s*")
-
-
-def name_unit(text: str) -> str:
-    """A unit of time as it is named here: ``months`` and ``mon`` are MONTH; an unknown one stays as it is."""
-    upper = text.upper().partition("(")[0]
-    single = upper if upper in UNITS or upper in ALIASES else upper.removesuffix("S")
-    return ALIASES.get(single, single)
 
 
 def read_interval(reader: ExpressionReader, node: exp.Expr) -> Steps | None:
@@ -305,8 +326,11 @@ def read_interval_seconds(reader: ExpressionReader, node: exp.Expr) -> Scalar | 
         return None
     if "add_months" in steps:
         reader.source.fail(node, "an interval with months", "interval", "months differ in length: compare with days")
-    amounts = [_multiply(reader, node, a, const(DAY_S if op == "add_days" else 1)) for op, a in steps.items()]
-    return amounts[0] if len(amounts) == 1 else reader.call(node, "add", *amounts)
+    amounts = [_multiply(reader, node, a, SECONDS[op]) for op, a in steps.items()]
+    total = amounts[0]
+    for amount in amounts[1:]:
+        total = reader.call(node, "add", total, amount)
+    return total
 
 
 def _scale_steps(reader: ExpressionReader, node: exp.Expr, steps: Steps | None, factor: Scalar) -> Steps | None:

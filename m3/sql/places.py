@@ -391,15 +391,12 @@ UNREAD: Mapping[type[exp.Expr], frozenset[str]] = {
     exp.GroupConcat: _split_names("on_overflow"),
     exp.TimestampTrunc: _split_names("zone"),
     exp.DateTrunc: _split_names("zone"),
+    exp.DatetimeTrunc: _split_names("zone"),
     exp.DateDiff: _split_names("zone"),
     exp.TimeToStr: _split_names("culture zone"),
     exp.TimeStrToTime: _split_names("zone"),
-    exp.TsOrDsToDate: _split_names("default_date"),
-    exp.LastDay: _split_names("unit"),
-    exp.Week: _split_names("mode"),
-    exp.Date: _split_names("zone expressions"),
+    exp.Date: _split_names("zone"),
     exp.Timestamp: _split_names("zone"),
-    exp.AddMonths: _split_names("preserve_end_of_month"),
     exp.Explode: _split_names("expressions"),
     exp.Posexplode: _split_names("expressions"),
     exp.Split: _split_names("limit"),
@@ -413,7 +410,7 @@ UNREAD: Mapping[type[exp.Expr], frozenset[str]] = {
 FLAGS = _split_names(
     "allow_overflow big_int binary casts_non_integer_decimals clamp_position date_part_boundary deterministic fractions_supported from_first "
     "input_type_preserved is_end_exclusive is_null is_nvl json_subtype json_type negative_length_returns_empty null_on_text_overflow "
-    "null_on_zero_variance only_json_types probe_date_format requires_json requires_string return_type round_input safe scalar_only "
+    "null_on_zero_variance only_json_types preserve_end_of_month probe_date_format requires_json requires_string return_type round_input safe scalar_only "
     "typed variant_extract with_tz zero_on_all_null zero_start"
 )
 #: What rewritings read, and leave nothing of.

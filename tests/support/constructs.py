@@ -14,7 +14,7 @@ from random import Random
 from typing import Any
 
 from m3.datatypes import BOOL, DATE, DOUBLE, INT, STRING, TIMESTAMP, decimal
-from m3.dictionary import ENTRIES
+from m3.dictionary import ENTRIES, GENERIC, Form
 from m3.program import Column, Relation
 from tests.support.doubles import DOUBLES as SPECIAL
 
@@ -71,6 +71,7 @@ DATE_FORMAT(m, 'yyyy-MM-dd') | TO_CHAR(m, 'YYYY-MM-DD HH24:MI:SS') | STRFTIME(m,
 SIN(r) | COS(r) | TAN(r) | COT(r) | ASIN(r / 1000) | ACOS(r / 1000) | ATAN(r) | ATAN2(r, x) | SINH(r / 10) | COSH(r / 10) | TANH(r) | ASINH(r) | ACOSH(ABS(r) + 1) | ATANH(r / 1000) | DEGREES(r)
 RADIANS(r) | CBRT(r) | LOG1P(ABS(r)) | EXPM1(r / 10) | ISNAN(r) | IS_NAN(r) | IS_INF(r) | ISINF(r) | PMOD(i, 3) | PMOD(x, 3) | PMOD(r, 2) | OCTET_LENGTH(s) | MAKE_TIMESTAMP(2024, 1, ABS(i) + 1, 3, 4, 5.5) | m - d | m - TIMESTAMP '2024-01-01 00:00:00.5'
 EXTRACT(EPOCH FROM m - d) | EPOCH_US(m) | TIME_BUCKET(INTERVAL '10' MINUTE, m) | DATE_BIN('15 minutes', m, TIMESTAMP '2001-01-01') | TRY_CAST(s AS INT) | TRY_CAST(s AS DATE) | TRY_CAST(x AS DECIMAL(4, 1)) | CAST(r AS DECIMAL(12, 2)) | SUBSTRING(s, 0, 2) | SUBSTRING(s, -2, 3) | SUBSTRING(s, i, 2)
+m + INTERVAL '3' MILLISECOND | DATE_ADD(m, INTERVAL 7 MICROSECOND) | m - d > INTERVAL '2' DAY | m - d - INTERVAL '1' HOUR | DATE_TRUNC('decade', d) | DATE_TRUNC('millisecond', m) | EXTRACT(EPOCH FROM d)
 d = '2024-01-31' | i < '3' | x = '1.50' | EXISTS (SELECT 1 FROM t t2 WHERE t2.k = t.i) | i IN (SELECT j FROM t t2) | i > ANY (SELECT j FROM t t2) | x <= ALL (SELECT y FROM t t2 WHERE t2.y IS NOT NULL) | (SELECT MAX(x) FROM t t2 WHERE t2.g = t.g) | (SELECT COUNT(*) FROM t t2)
 i & j | i|j | ~i | i & 6 | XOR(i, j) | i ^ j | i # j | CEIL(r / 3) | FLOOR(-r)
 ('{"a": [' || i || ', 1.50, "x"], "b": {"c": ' || x || ', "d": null}}') ->> 'a' | ('{"a": [' || i || ', 1.50, "x"], "b": {"c": ' || x || ', "d": null}}') -> 'a' ->> 1 | ('{"a": [' || i || ', 1.50, "x"], "b": {"c": ' || x || ', "d": null}}') -> 'b' ->> 'c' | ('{"a": [' || i || ', 1.50, "x"], "b": {"c": ' || x || ', "d": null}}') -> 'b' ->> 'd' | ('{"a": [' || i || ', 1.50, "x"], "b": {"c": ' || x || ', "d": null}}') ->> 'e'
@@ -165,13 +166,40 @@ def _listed(text: str) -> list[str]:
 
 
 #: What stands for the arguments of the dictionary's forms here.
-COLUMNS = {"s": "s", "part": "u", "x": "x", "f": "r", "n": "i", "m": "m", "t": "m", "bits": "256"}
+COLUMNS = {
+    "s": "s", "part": "u", "x": "x", "z": "y", "f": "r", "g": "r", "n": "k", "i": "3", "digits": "1", "m": "m", "t": "m", "u": "CAST(e AS TIMESTAMP)", "d": "d", "e": "e", "later": "m",
+    "earlier": "e", "bits": "256", "low": "0", "high": "100", "b": "b", "c": "(i > 0)", "v": "i", "w": "j", "y": "2024", "mon": "2", "dd": "k + 1", "hh": "3", "mi": "4", "base": "2", "len": "3",
+}  # fmt: skip
+#: A day and a time of day in the words of a dialect: to be written, and to be read.
+FORMATS = {
+    None: ("%Y-%m-%d %H:%M:%S", "%Y-%m-%d"), "spark": ("EEE d MMMM yyyy hh:mm:ss.SSS a D", "yyyy-MM-dd"), "postgres": ("Day, FMMonth DD YYYY HH12:MI:SS.MS am DDD Q IYYY-IW MON", "YYYY-MM-DD"),
+    "duckdb": ("%a %-d %B %Y %I:%M:%S.%g %p %j %G-%V %u", "%Y-%m-%d"), "mysql": ("%W %e %b %Y %h:%i:%s.%f %p %j", "%Y-%m-%d"), "tsql": ("dddd d MMM yyyy hh:mm:ss.fff tt", "yyyy-MM-dd"),
+    "snowflake": ("DY DD MMMM YYYY HH12:MI:SS.FF3 AM", "YYYY-MM-DD"), "bigquery": ("%a %e %B %Y %I:%M:%E3S %p %j", "%Y-%m-%d"), "trino": ("%W %e %b %Y %h:%i:%s %p %j", "%Y-%m-%d"),
+}  # fmt: skip
+UNITS = ("year", "quarter", "month", "week", "day", "hour", "minute", "second", "millisecond", "microsecond")
+
+
+def _write_out(form: Form, dialect: str | None) -> Iterator[str]:
+    """A form over columns of :data:`TABLE`, with every unit that it may have."""
+    write, read = FORMATS[None if dialect == GENERIC else dialect]
+    texts = {**COLUMNS, "format": f"'{write}'", "joda": "'yyyy-MM-dd HH:mm:ss'"}
+    if "format" in form.text and re.search(r"\bs\b", form.text):
+        texts |= {"s": "CAST(d AS VARCHAR)" if dialect != "mysql" else "CAST(d AS CHAR)", "format": f"'{read}'"}
+    if "joda" in form.text and re.search(r"\bs\b", form.text):
+        texts |= {"s": "CAST(d AS VARCHAR)", "joda": "'yyyy-MM-dd'"}
+    if "CAST(s AS" in form.meaning:
+        texts |= {"s": "CAST(d AS VARCHAR)"}
+    if "_DAY(" in form.text:
+        texts |= {"s": "'Friday'"}
+    for unit in UNITS if re.search(r"\bunit\b", form.text) else ("",):
+        texts["unit"] = unit
+        yield re.sub(r"\b[a-z]+\b", lambda word: texts.get(word[0], word[0]), form.text)
 
 
 def _of_dictionary() -> list[str]:
     """Every form of the dictionary of functions, over columns of :data:`TABLE`."""
-    forms = {form.text for entry in ENTRIES.values() for form in entry.said}
-    return sorted(re.sub(r"[a-z]+(?=[,)])", lambda name: COLUMNS[name[0]], form) for form in forms)
+    forms = ((form, dialect) for e in ENTRIES.values() for form in e.said for dialect in form.dialects or (None,))
+    return sorted({text for form, dialect in forms for text in _write_out(form, dialect)})
 
 
 #: Kind of view -> what makes one of a few of its expressions, and all of them.

@@ -16,9 +16,11 @@ Statistics of pairs of numbers: exact deviations from the means, rounded to a fl
 
 from __future__ import annotations
 
+import datetime
 import itertools
 import json
 import math
+import re
 import sys
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
@@ -32,6 +34,7 @@ import pyarrow.compute as pc
 
 from cumulus_ops.regexes import match
 from m3.datatypes import BOOL, DATE, DOUBLE, INT, LONGEST_PATTERN, LONGEST_TEXT, STRING, TIMESTAMP, Type
+from m3.dictionary.formats import split_format
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -206,6 +209,53 @@ def _moment(lost: int, root: bool) -> Callable[..., Any]:
     return compute
 
 
+def _parse_date(to: Type, text: str, written: str) -> Any:
+    """A text in a format, read by Python's own ``strptime``: what has too few digits for the format, or a year of two, is looked at here."""
+    digits: list[tuple[str, str]] = []
+    century = None
+    for part in split_format(written):
+        if part.letter == "f":
+            digits.append(("f", f"([0-9]{{1,{part.width or 6}}})"))
+        elif part.letter:
+            count = {"Y": "4", "y": "2", "j": "1,3"}.get(part.letter, "1,2")
+            exact = count.rpartition(",")[2] if "=" in part.modifiers else count
+            named = part.letter in "pabAB"
+            digits.append(
+                (part.letter, "([A-Za-z]+?)" if named else " +" if part.letter == "t" else f"([0-9]{{{exact}}})")
+            )
+            century = int(part.width or 69) if part.letter == "y" else century
+        else:
+            digits.append(("", re.escape(part.text)))
+    found = re.fullmatch("".join(p for _, p in digits), text.strip(), re.ASCII)
+    if found is None:
+        raise ValueError(text)
+    letters = [c for c, _ in digits if c and c != "t"]
+    values = dict(zip(letters, found.groups(), strict=True))
+    if century is not None:
+        first = century or 100
+        values["Y"] = str(1900 + first + (int(values.pop("y")) - first) % 100)
+    if {"m", "b", "B"} & set(values) or "d" in values:
+        values.pop("j", None)
+    if "H" in values:
+        values = {c: v for c, v in values.items() if c not in "Ip"}
+    if "I" in values:
+        values.setdefault("p", "AM")
+    values["f"] = values.get("f", "0").ljust(6, "0")
+    for name in "aA":
+        if name in values:
+            datetime.datetime.strptime(values.pop(name), f"%{name}")
+    pattern = " ".join(f"%{c}" for c in values)
+    moment = datetime.datetime.strptime(" ".join(values.values()), pattern)
+    return moment.date() if to.kind == "date" else moment
+
+
+def _try_parse_date(to: Type, text: str, written: str) -> Any:
+    try:
+        return _parse_date(to, text, written)
+    except ValueError:
+        return None
+
+
 def _digits(mode: str) -> Callable[..., Any]:
     """ROUND and TRUNC of a DOUBLE, or to a number of digits that is not constant."""
 
@@ -337,6 +387,8 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
     "stddev_samp": _moment(1, root=True),
     "round": _digits(ROUND_HALF_UP),
     "trunc": _digits(ROUND_DOWN),
+    "parse_date": _parse_date,
+    "try_parse_date": _try_parse_date,
     "double_to_text": lambda _, value: repr(value + 0.0),
     "initcap": _initcap,
     "repeat": _repeat,

@@ -3,16 +3,22 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from decimal import Decimal
+from functools import reduce
 
 from sqlglot import exp
 
 from cumulus_ops.validation.meaning.reader import Reader, Rule
-from cumulus_ops.validation.meaning.terms import Term, as_type, cast, fn, number, refusal, text, when
-from m3.datatypes import DATE, INT, STRING, TIMESTAMP, decimal
+from cumulus_ops.validation.meaning.terms import Term, as_type, cast, fn, literal, number, refusal, text, when
+from m3.datatypes import DATE, DOUBLE, INT, STRING, TIMESTAMP, Type, decimal
+from m3.dictionary.formats import Code, has_time, split_format
+from m3.dictionary.forms import expand, expand_by_name, spell_unit
+from m3.dictionary.units import MICROS, WEEKS, name_unit
 
 __all__ = [
     "MOMENTS",
+    "OPERATIONS",
     "add_steps",
     "difference",
     "make_date",
@@ -28,39 +34,36 @@ __all__ = [
 UNITS: Mapping[str, tuple[str, int]] = {
     "YEAR": ("MONTH", 12), "QUARTER": ("MONTH", 3), "MONTH": ("MONTH", 1), "WEEK": ("DAY", 7), "DAY": ("DAY", 1),
     "HOUR": ("SECOND", 3600), "MINUTE": ("SECOND", 60), "SECOND": ("SECOND", 1),
-}  # fmt: skip
-ALIASES = {
-    "Y": "YEAR", "YR": "YEAR", "YYYY": "YEAR", "YY": "YEAR", "Q": "QUARTER", "QTR": "QUARTER", "MON": "MONTH",
-    "MM": "MONTH", "W": "WEEK", "WK": "WEEK", "D": "DAY", "DD": "DAY", "H": "HOUR", "HR": "HOUR",
-    "MI": "MINUTE", "MIN": "MINUTE", "S": "SECOND", "SEC": "SECOND",
+    "MILLISECOND": ("MICROSECOND", 1000), "MICROSECOND": ("MICROSECOND", 1),
 }  # fmt: skip
 #: Months are added first, then days, then seconds.
-ORDER = ("MONTH", "DAY", "SECOND")
+ORDER = ("MONTH", "DAY", "SECOND", "MICROSECOND")
 #: Part of EXTRACT -> Spark's function; ``isoyear`` and ``epoch`` have none.
 PARTS: Mapping[str, str] = {
     "YEAR": "year", "QUARTER": "quarter", "MONTH": "month", "WEEK": "weekofyear", "DAY": "day", "HOUR": "hour",
     "MINUTE": "minute", "SECOND": "second", "DOY": "dayofyear", "DAYOFYEAR": "dayofyear", "DAYOFMONTH": "day",
     "WEEKOFYEAR": "weekofyear", "WEEKISO": "weekofyear", "EPOCH": "epoch", "ISOYEAR": "isoyear", "YEAROFWEEK": "isoyear",
-    "YEAROFWEEKISO": "isoyear",
+    "YEAROFWEEKISO": "isoyear", "ISOWEEK": "weekofyear", "ISO_WEEK": "weekofyear",
 }  # fmt: skip
 NAMED_PARTS: Mapping[type[exp.Expr], str] = {
     exp.Year: "year", exp.Quarter: "quarter", exp.Month: "month", exp.Week: "weekofyear", exp.WeekOfYear: "weekofyear",
     exp.Day: "day", exp.DayOfMonth: "day", exp.DayOfYear: "dayofyear", exp.Hour: "hour", exp.Minute: "minute",
     exp.Second: "second",
 }  # fmt: skip
-WEEK_DAYS = ("DOW", "ISODOW", "DOW_ISO", "DAYOFWEEK", "DAYOFWEEK_ISO")
-FORMATS = {"%Y": "yyyy", "%m": "MM", "%d": "dd", "%H": "HH", "%M": "mm", "%S": "ss", "%%": "%"}
+WEEK_DAYS = ("DOW", "ISODOW", "DOW_ISO", "DAYOFWEEK", "DAYOFWEEK_ISO", "DAYOFWEEKISO", "WEEKDAY", "DW")
+#: Unit -> microseconds of one.
+SIZES: Mapping[str, int] = {
+    "MONTH": 0, "DAY": 86_400_000_000, "SECOND": 1_000_000, "MICROSECOND": 1,
+}  # fmt: skip
+#: Letter of a format -> Spark's pattern; those without zeros in front; fractions are ``S``.
+FORMATS: Mapping[str, str] = {
+    "Y": "yyyy", "y": "yy", "m": "MM", "d": "dd", "H": "HH", "I": "hh", "M": "mm", "S": "ss", "p": "a", "j": "DDD", "a": "EEE",
+    "A": "EEEE", "b": "MMM", "B": "MMMM", "q": "q",
+}  # fmt: skip
 COMPOUND = re.compile(r"\s*([-+]?[0-9]+)\s*([A-Za-z]+)\s*")
 #: A difference of timestamps, in seconds.
 SPAN = decimal(18, 6)
 Steps = dict[str, exp.Expr]
-
-
-def unit_of(name: str) -> str:
-    """``months`` and ``mon`` are MONTH."""
-    upper = name.upper().partition("(")[0]
-    single = upper if upper in UNITS or upper in ALIASES else upper.removesuffix("S")
-    return ALIASES.get(single, single)
 
 
 def steps_of(reader: Reader, node: exp.Expr | None) -> Steps | None:
@@ -106,7 +109,7 @@ def _merge_steps(left: Steps, right: Steps) -> Steps:
 
 def amount_of(reader: Reader, amount: exp.Expr, unit: str) -> Steps:
     """So many of a unit, as a number, a number in quotes, or an INT expression."""
-    name = unit_of(unit)
+    name = name_unit(unit)
     if name not in UNITS:
         raise refusal(f"an interval of {unit}")
     spark, size = UNITS[name]
@@ -121,7 +124,7 @@ def add_steps(start: Term, steps: Steps) -> Term:
     for unit in ORDER:
         if unit in steps:
             count = exp.Cast(this=steps[unit].copy(), to=exp.DataType.build("INT", dialect="spark"))
-            if unit == "SECOND" and kind == "date":
+            if unit in ("SECOND", "MICROSECOND") and kind == "date":
                 node, kind = cast(node, TIMESTAMP), "timestamp"
             if kind == "date":
                 node = fn("date_add" if unit == "DAY" else "add_months", node, count)
@@ -136,7 +139,10 @@ def shift_moment(reader: Reader, node: exp.Expr) -> Term | None:
     for start, step in ((left, right), (right, left)) if plus else ((left, right),):
         steps = steps_of(reader, step)
         if steps is not None:
-            return add_steps(reader.read(start), steps if plus else _scale_steps(steps, number(-1)) or {})
+            begun = reader.read(start)
+            if begun.kind == "decimal":  # a difference of timestamps: seconds
+                return None
+            return add_steps(begun, steps if plus else _scale_steps(steps, number(-1)) or {})
     a, b = reader.read(left), reader.read(right)
     if plus and (a.kind, b.kind) == ("int", "date"):
         a, b = b, a
@@ -187,13 +193,10 @@ def _bucket(reader: Reader, node: exp.Expr) -> Term:
     steps = steps_of(reader, width) or {}
     if not steps or "MONTH" in steps:
         raise refusal("spans of months")
-    seconds = [exp.Mul(this=n.copy(), expression=number(86400 if u == "DAY" else 1)) for u, n in steps.items()]
-    size = exp.Paren(
-        this=exp.Mul(
-            this=exp.Paren(this=seconds[0] if len(seconds) == 1 else exp.Add(this=seconds[0], expression=seconds[1])),
-            expression=number(10**6),
-        )
-    )
+    amounts: list[exp.Expr] = [
+        exp.Mul(this=exp.Paren(this=n.copy()), expression=number(SIZES[u])) for u, n in steps.items()
+    ]
+    size = exp.Paren(this=reduce(lambda a, b: exp.Add(this=a, expression=b), amounts))
     first = reader.read(origin) if origin is not None else Term(text("2000-01-03"), None)
     start, value = (
         Term(cast(first.node, TIMESTAMP), TIMESTAMP),
@@ -204,13 +207,28 @@ def _bucket(reader: Reader, node: exp.Expr) -> Term:
     return Term(cast(begun, TIMESTAMP), TIMESTAMP)
 
 
+def _seconds(reader: Reader, node: exp.Expr) -> Term:
+    """An interval beside a difference of timestamps: its seconds."""
+    total = 0
+    for unit, amount in (steps_of(reader, node) or {}).items():
+        amount = amount.unnest()
+        sign, count = (-1, amount.this) if isinstance(amount, exp.Neg) else (1, amount)
+        if unit == "MONTH" or not isinstance(count, exp.Literal):
+            raise refusal("an interval of months, or one that is not constant, beside a difference")
+        total += sign * int(str(count.this).rstrip("L")) * SIZES[unit]
+    if total % 1_000_000:
+        exact = decimal(18, 6)
+        return Term(cast(text(str(Decimal(total).scaleb(-6))), exact), exact)
+    return literal(total // 1_000_000)
+
+
 def _moment(reader: Reader, node: exp.Expr) -> Term:
     term = reader.read(node)
     return Term(cast(term.node, DATE), DATE) if term.kind in ("string", "null") else term
 
 
 def _date_add(reader: Reader, node: exp.Expr) -> Term:
-    direction = -1 if isinstance(node, exp.DateSub | exp.TimestampSub) else 1
+    direction = -1 if isinstance(node, exp.DateSub | exp.TimestampSub | exp.DatetimeSub) else 1
     step, unit = node.args["expression"], node.args.get("unit")
     steps = steps_of(reader, step)
     if steps is None:
@@ -221,32 +239,212 @@ def _date_add(reader: Reader, node: exp.Expr) -> Term:
     return add_steps(start, steps if direction > 0 else _scale_steps(steps, number(-1)) or {})
 
 
-def _date_diff(reader: Reader, node: exp.Expr) -> Term:
-    unit = node.args.get("unit")
-    if unit is not None and unit_of(unit.name) != "DAY":
-        raise refusal(f"a difference in {unit.name}")
-    return difference(_moment(reader, node.this), _moment(reader, node.args["expression"]))
-
-
-def truncate_moment(_: Reader, value: Term, unit: exp.Expr | None) -> Term:
+def truncate_moment(reader: Reader, value: Term, unit: exp.Expr | None) -> Term:
     """The start of the period that a moment is in; a date's is a date, unless it is shorter than a day."""
-    name = unit_of(unit.name) if unit is not None else ""
-    if name not in UNITS:
-        raise refusal(f"DATE_TRUNC to {unit.sql() if unit is not None else 'nothing'}")
-    to = TIMESTAMP if value.kind == "timestamp" or name in ("HOUR", "MINUTE", "SECOND") else DATE
-    return Term(cast(fn("date_trunc", text(name), as_type(value, TIMESTAMP)), to), to)
+    if unit is None:
+        raise refusal("DATE_TRUNC to nothing")
+    return _truncate(spell_unit(unit, reader.dialect).name, value)
+
+
+def _truncate(name: str, value: Term) -> Term:
+    """Spark's DATE_TRUNC knows weeks from Monday, and no unit longer than a year."""
+    to = TIMESTAMP if value.kind == "timestamp" or MICROS.get(name, MICROS["day"]) < MICROS["day"] else DATE
+    stamp = as_type(value, TIMESTAMP)
+    if name in WEEKS and name != "week":
+        moved = _shift("DAY", number(-WEEKS[name]), stamp)
+        return Term(cast(_shift("DAY", number(WEEKS[name]), fn("date_trunc", text("WEEK"), moved)), to), to)
+    if name == "iso_year":
+        year = fn("date_part", text("YEAROFWEEK"), stamp)
+        return Term(
+            cast(fn("date_trunc", text("WEEK"), cast(fn("make_date", year, number32(1), number32(4)), TIMESTAMP)), to),
+            to,
+        )
+    if name in YEARS:
+        count, first = YEARS[name]
+        year = fn("year", stamp)
+        rest = fn("pmod", exp.Sub(this=year, expression=number32(first)), number32(count))
+        return Term(cast(fn("make_date", exp.Sub(this=year.copy(), expression=rest), number32(1), number32(1)), to), to)
+    return Term(cast(fn("date_trunc", text(name), stamp), to), to)
+
+
+#: Unit -> how many years it is, and what is left over of its first.
+YEARS: Mapping[str, tuple[int, int]] = {"decade": (10, 0), "century": (100, 1), "millennium": (1000, 1)}
+
+
+def number32(value: int) -> exp.Expr:
+    """A 32-bit integer literal, as Spark's functions of dates take them."""
+    return exp.Literal.number(value)
+
+
+def _shift(unit: str, count: exp.Expr, stamp: exp.Expr) -> exp.Expr:
+    amount = exp.Cast(this=count.copy(), to=exp.DataType.build("INT", dialect="spark"))
+    return cast(exp.Anonymous(this="timestampadd", expressions=[exp.var(unit), amount, stamp.copy()]), TIMESTAMP)
+
+
+# Operations of the dictionary that Spark has under no name of its own.
+
+
+def _unit_and_moments(reader: Reader, node: exp.Expr) -> tuple[str, Term, Term]:
+    unit, later, earlier = node.expressions
+    return unit.name, *(Term(as_type(reader.read(n), TIMESTAMP), TIMESTAMP) for n in (later, earlier))  # type: ignore[return-value]
+
+
+def _boundaries(reader: Reader, node: exp.Expr) -> Term:
+    """The difference of the numbers of the periods that two moments are in."""
+    name, *moments = _unit_and_moments(reader, node)
+    later, earlier = (_number_of_period(name, m) for m in moments)
+    return Term(cast(exp.Paren(this=exp.Sub(this=later, expression=earlier)), INT), INT)
+
+
+def _number_of_period(name: str, moment: Term) -> exp.Expr:
+    def part_times(function: str, factor: int) -> exp.Expr:
+        return exp.Mul(this=fn(function, moment.node), expression=number(factor))
+
+    if name in YEARS:
+        first = exp.Paren(this=exp.Sub(this=fn("year", moment.node), expression=number(YEARS[name][1])))
+        return exp.IntDiv(this=first, expression=number(YEARS[name][0]))
+    if name in ("year", "iso_year"):
+        return fn("year", moment.node) if name == "year" else fn("date_part", text("YEAROFWEEK"), moment.node)
+    if name in ("quarter", "month"):
+        return exp.Paren(
+            this=exp.Add(this=part_times("year", 4 if name == "quarter" else 12), expression=fn(name, moment.node))
+        )
+    begun = micros(_truncate(name, moment))
+    return exp.IntDiv(
+        this=exp.Paren(this=exp.Sub(this=begun, expression=number(0))),
+        expression=number(MICROS["week" if name in WEEKS else name]),
+    )
+
+
+def _elapsed(reader: Reader, node: exp.Expr) -> Term:
+    """Spark's TIMESTAMPDIFF counts whole units."""
+    name, later, earlier = _unit_and_moments(reader, node)
+    if name in YEARS:
+        raise refusal(f"elapsed units of {name}")
+    found = exp.Anonymous(this="timestampdiff", expressions=[exp.var(name.upper()), earlier.node, later.node])
+    return Term(cast(found, INT), INT)
+
+
+MONTHS_OF = {"year": 12, "quarter": 3, "month": 1}
+
+
+def _elapsed_to_last_day(reader: Reader, node: exp.Expr) -> Term:
+    """A month is over when so many months after the first moment, or the last day of that month, are not after the second."""
+    name, later, earlier = _unit_and_moments(reader, node)
+    if name not in MONTHS_OF:
+        return _elapsed(reader, node)
+
+    def months(end: Term, begin: Term) -> exp.Expr:
+        between = exp.Paren(
+            this=exp.Sub(this=_number_of_period("month", end), expression=_number_of_period("month", begin))
+        )
+        over = exp.LTE(this=_shift("MONTH", between, begin.node), expression=end.node.copy())
+        whole = exp.Paren(this=exp.Sub(this=between, expression=when(over, number(0), number(1))))
+        return exp.IntDiv(this=whole, expression=number(MONTHS_OF[name]))
+
+    forwards = exp.GTE(this=later.node, expression=earlier.node)
+    result = when(forwards, months(later, earlier), exp.Neg(this=exp.Paren(this=months(earlier, later))))
+    return Term(cast(exp.Paren(this=result), INT), INT)
+
+
+def _format_moment(reader: Reader, node: exp.Expr) -> Term:
+    """Each part of a format by Spark's DATE_FORMAT, and all of them as one text."""
+    value, written = node.expressions
+    stamp = cast(reader.read(value).node, TIMESTAMP)
+    pieces = [_format_part(stamp, part) for part in split_format(written.name)] or [text("")]
+    known = exp.Is(this=stamp.copy(), expression=exp.Null())
+    return Term(when(known, cast(exp.Null(), STRING), fn("concat", *pieces)), STRING)
+
+
+def _format_part(stamp: exp.Expr, part: Code) -> exp.Expr:
+    if not part.letter or part.letter == "t":
+        return text(part.text or " ")
+    if part.letter == "f":
+        return fn("left", fn("date_format", stamp, text("SSSSSS")), number32(int(part.width or 6)))
+    if part.letter in FORMATS:
+        piece = fn("date_format", stamp, text(FORMATS[part.letter]))
+    else:
+        days = {"G": _part_of("isoyear", Term(stamp, TIMESTAMP)).node, "V": fn("weekofyear", stamp)}
+        days["u"] = exp.Add(this=fn("weekday", stamp), expression=number32(1))
+        days["w"] = exp.Sub(this=fn("dayofweek", stamp), expression=number32(1))
+        days["e"] = fn("dayofweek", stamp)
+        piece = cast(days[part.letter], STRING)
+        if part.letter in "GV":
+            piece = fn("lpad", piece, number32(4 if part.letter == "G" else 2), text("0"))
+    if "-" in part.modifiers:
+        piece = cast(cast(piece, INT), STRING)
+    if "~" in part.modifiers:
+        piece = fn("lpad", cast(cast(piece, INT), STRING), number32(2), text(" "))
+    piece = fn("upper", piece) if "^" in part.modifiers or part.letter == "p" else piece
+    piece = fn("lower", piece) if "_" in part.modifiers else piece
+    return fn("rpad", piece, number32(9), text(" ")) if "+" in part.modifiers else piece
+
+
+def _parse_moment(reader: Reader, node: exp.Expr, name: str) -> Term:
+    value, written = node.expressions
+    to = TIMESTAMP if has_time(written.name) else DATE
+    return Term(reader.exactly(name, to, reader.read(value).node, text(written.name)), to)
+
+
+#: Operation -> its meaning, of those that are not asked for by one expression of Spark's.
+OPERATIONS: Mapping[str, Callable[[Reader, exp.Expr], Term]] = {
+    "boundaries": _boundaries,
+    "elapsed": _elapsed,
+    "elapsed_to_last_day": _elapsed_to_last_day,
+    "format_date": _format_moment,
+    "parse_date": lambda reader, node: _parse_moment(reader, node, "parse_date"),
+    "try_parse_date": lambda reader, node: _parse_moment(reader, node, "try_parse_date"),
+    "date_trunc": lambda reader, node: _truncate(node.expressions[0].name, _moment(reader, node.expressions[1])),
+    "add_days": lambda reader, node: add_steps(
+        _moment(reader, node.expressions[0]), {"DAY": as_type(reader.read(node.expressions[1]), INT)}
+    ),
+    "add_months": lambda reader, node: add_steps(
+        _moment(reader, node.expressions[0]), {"MONTH": as_type(reader.read(node.expressions[1]), INT)}
+    ),
+    "days_between": lambda reader, node: difference(*(_moment(reader, n) for n in node.expressions)),
+    "make_date": lambda reader, node: make_date(*map(reader.read, node.expressions)),
+    "make_timestamp": lambda reader, node: make_timestamp(*map(reader.read, node.expressions)),
+    "from_epoch_us": lambda reader, node: _from_micros(reader.read(node.expressions[0])),
+    "iso_year": lambda reader, node: _part_of("isoyear", _moment(reader, node.expressions[0])),
+}
+
+
+def _from_micros(count: Term) -> Term:
+    """Microseconds since 1970, to the nearest, and of two to the even one."""
+    whole = (
+        count.node
+        if count.kind == "int"
+        else cast(fn("bround", count.node, number32(0)), decimal(38, 0))
+        if count.kind == "decimal"
+        else fn("rint", count.node)
+    )
+    return Term(cast(fn("timestamp_micros", cast(whole, INT)), TIMESTAMP), TIMESTAMP)
 
 
 def _extract(reader: Reader, node: exp.Expr) -> Term:
-    name, value = node.this.name.upper(), _moment(reader, node.args["expression"])
-    return value if name == "EPOCH" and value.kind == "decimal" else part(reader, name, value)
+    name = node.this.name.upper()
+    if not isinstance(node.this, exp.Var):
+        meaning = expand_by_name(exp.Extract(this=exp.var(name), expression=node.args["expression"]), reader.dialect)
+        if meaning is not None:
+            return reader.read(meaning)
+    value = _moment(reader, node.args["expression"])
+    if name != "EPOCH" or value.kind != "decimal":
+        return part(reader, name, value)
+    return value
 
 
 def part(reader: Reader, name: str, value: Term) -> Term:
     """``EXTRACT(name FROM value)``."""
     if name in WEEK_DAYS:
         return _day_of_week(reader, value, "ISO" if "ISO" in name else name)
-    function = PARTS.get(name) or PARTS.get(unit_of(name))
+    if name == "EPOCH" and reader.dialect == "postgres":
+        counted = exp.Mul(this=cast(micros(value), decimal(20, 0)), expression=cast(text("0.000001"), decimal(6, 6)))
+        return Term(cast(exp.Paren(this=counted), decimal(27, 6)), decimal(27, 6))
+    if name == "EPOCH" and reader.dialect == "duckdb":
+        return Term(
+            exp.Paren(this=exp.Div(this=cast(micros(value), DOUBLE), expression=cast(text("1e6"), DOUBLE))), DOUBLE
+        )
+    function = PARTS.get(name) or PARTS.get(name_unit(name))
     if function is None:
         raise refusal(f"EXTRACT({name})")
     return _part_of(function, value)
@@ -268,7 +466,10 @@ def _day_of_week(reader: Reader, value: Term, name: str) -> Term:
     sunday = cast(fn("dayofweek", value.node), INT)
     if name == "ISO":
         return Term(cast(exp.Add(this=fn("weekday", value.node), expression=number(1)), INT), INT)
-    from_one = reader.dialect in ("spark", "databricks") or (name == "DAYOFWEEK" and reader.dialect != "duckdb")
+    from_one = reader.dialect in ("spark", "databricks") or (
+        name not in ("DOW", "WEEKDAY") and reader.dialect != "duckdb"
+    )
+    from_one = from_one or (name == "WEEKDAY" and reader.dialect == "tsql")
     return Term(sunday if from_one else exp.Paren(this=exp.Sub(this=sunday, expression=number(1))), INT)
 
 
@@ -277,11 +478,14 @@ def to_date(reader: Reader, node: exp.Expr) -> Term:
     return Term(cast(reader.read(node).node, DATE), DATE)
 
 
-def _format_moment(reader: Reader, node: exp.Expr) -> Term:
-    inner = node.this.this if isinstance(node.this, exp.TimeStrToTime) else node.this
-    pattern = str(node.args["format"].this).replace("strict", "")
-    spark = re.sub(r"%.|[^%]+", lambda m: FORMATS.get(m[0], m[0]), pattern)
-    return Term(fn("date_format", cast(reader.read(inner).node, TIMESTAMP), text(spark)), STRING)
+def _cast_to(reader: Reader, node: exp.Expr, to: Type) -> Term:
+    """A text, date or timestamp as DATE or TIMESTAMP; those with a format are in the dictionary."""
+    if node.args.get("format") is None:
+        return Term(cast(reader.read(node.this).node, to), to)
+    meaning = expand(node, reader.dialect)
+    if meaning is None:
+        raise refusal(f"{node.key.upper()} with a format")
+    return reader.read(meaning)
 
 
 def make_date(*parts: Term) -> Term:
@@ -292,16 +496,27 @@ def make_date(*parts: Term) -> Term:
 
 MOMENTS: Mapping[type[exp.Expr], Rule] = {
     **dict.fromkeys(NAMED_PARTS, lambda reader, node: _part_of(NAMED_PARTS[type(node)], _moment(reader, node.this))),
-    **dict.fromkeys((exp.DateAdd, exp.DateSub, exp.TsOrDsAdd, exp.TimestampAdd, exp.TimestampSub), _date_add),
-    **dict.fromkeys((exp.DateDiff, exp.TimestampDiff, exp.TsOrDsDiff), _date_diff),
     **dict.fromkeys(
-        (exp.DateTrunc, exp.TimestampTrunc),
+        (
+            exp.DateAdd,
+            exp.DateSub,
+            exp.TsOrDsAdd,
+            exp.TimestampAdd,
+            exp.TimestampSub,
+            exp.DatetimeAdd,
+            exp.DatetimeSub,
+            exp.TimeAdd,
+        ),
+        _date_add,
+    ),
+    **dict.fromkeys(
+        (exp.DateTrunc, exp.TimestampTrunc, exp.DatetimeTrunc),
         lambda reader, node: truncate_moment(reader, _moment(reader, node.this), node.args.get("unit")),
     ),
-    **dict.fromkeys((exp.TsOrDsToDate, exp.StrToDate, exp.Date), lambda reader, node: to_date(reader, node.this)),
+    **dict.fromkeys((exp.TsOrDsToDate, exp.Date), lambda reader, node: _cast_to(reader, node, DATE)),
     **dict.fromkeys(
-        (exp.Timestamp, exp.TimeStrToTime),
-        lambda reader, node: Term(cast(reader.read(node.this).node, TIMESTAMP), TIMESTAMP),
+        (exp.Timestamp, exp.TimeStrToTime, exp.TsOrDsToTimestamp, exp.TsOrDsToDatetime),
+        lambda reader, node: _cast_to(reader, node, TIMESTAMP),
     ),
     exp.DayOfWeek: lambda reader, node: _day_of_week(reader, _moment(reader, node.this), "DAYOFWEEK"),
     exp.DayOfWeekIso: lambda reader, node: _day_of_week(reader, _moment(reader, node.this), "ISO"),
@@ -314,6 +529,8 @@ MOMENTS: Mapping[type[exp.Expr], Rule] = {
     exp.AddMonths: lambda reader, node: add_steps(
         _moment(reader, node.this), {"MONTH": as_type(reader.read(node.args["expression"]), INT)}
     ),
-    exp.TimeToStr: _format_moment,
+    exp.Interval: _seconds,
+    exp.AtTimeZone: lambda reader, node: Term(cast(reader.read(node.this).node, TIMESTAMP), TIMESTAMP),
+    exp.FromTimeZone: lambda reader, node: Term(cast(reader.read(node.this).node, TIMESTAMP), TIMESTAMP),
     exp.DateFromParts: lambda reader, node: make_date(*(reader.read(node.args[n]) for n in ("year", "month", "day"))),
 }

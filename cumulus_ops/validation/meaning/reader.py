@@ -12,7 +12,7 @@ from sqlglot import exp
 from cumulus_ops.validation.meaning.exact import Needed
 from cumulus_ops.validation.meaning.terms import Term, as_type, cast, fn, literal, refusal, text, when
 from m3.datatypes import BOOL, DATE, DOUBLE, INT, INT64_MAX, MAX_PRECISION, STRING, TIMESTAMP, Type, decimal
-from m3.dictionary.forms import expand
+from m3.dictionary.forms import expand, expand_by_name
 
 __all__ = ["VALUES", "Columns", "Options", "Reader", "Rule", "Scope", "cast_to", "read_type"]
 
@@ -169,6 +169,9 @@ class Reader:
         """
         if node is None:
             raise refusal("an argument that is missing")
+        meaning = expand_by_name(node, self.dialect)
+        if meaning is not None:
+            return self.read(meaning)
         rule = self.options.rules.get(type(node))
         if rule is None:
             meaning = expand(node, self.dialect)
@@ -207,7 +210,7 @@ NAMES: Mapping[str, Type] = {
     **dict.fromkeys(("INT", "BIGINT", "SMALLINT", "TINYINT"), INT),
     **dict.fromkeys(("DOUBLE", "FLOAT"), DOUBLE),
     **dict.fromkeys(("TEXT", "VARCHAR", "CHAR", "NCHAR", "NVARCHAR", "BPCHAR"), STRING),
-    **dict.fromkeys(("TIMESTAMP", "TIMESTAMPNTZ", "DATETIME", "TIMESTAMPTZ", "TIMESTAMPLTZ"), TIMESTAMP),
+    **dict.fromkeys(("TIMESTAMP", "TIMESTAMPNTZ", "DATETIME", "TIMESTAMPTZ", "TIMESTAMPLTZ", "DATETIME2", "SMALLDATETIME"), TIMESTAMP),
     "DATE": DATE, "BOOLEAN": BOOL,
 }  # fmt: skip
 #: Where CAST of a DECIMAL to an integer rounds half up; elsewhere it cuts off.

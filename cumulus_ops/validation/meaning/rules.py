@@ -10,6 +10,7 @@ from cumulus_ops.validation.meaning.aggregates import AGGREGATES, aggregate, is_
 from cumulus_ops.validation.meaning.logic import LOGIC
 from cumulus_ops.validation.meaning.moments import (
     MOMENTS,
+    OPERATIONS,
     add_steps,
     amount_of,
     make_date,
@@ -20,11 +21,11 @@ from cumulus_ops.validation.meaning.moments import (
     truncate_moment,
 )
 from cumulus_ops.validation.meaning.numbers import EXPM1, LOG1P, NUMBERS, arithmetic, bits, positive_mod
-from cumulus_ops.validation.meaning.reader import VALUES, Reader, Rule, cast_to
+from cumulus_ops.validation.meaning.reader import VALUES, Reader, Rule
 from cumulus_ops.validation.meaning.terms import Term, as_type, cast, fn, refusal
 from cumulus_ops.validation.meaning.texts import JSONS, TEXTS, as_text, trim_text
 from cumulus_ops.validation.meaning.windows import WINDOWS
-from m3.datatypes import BOOL, INT, STRING, TIMESTAMP, Type
+from m3.datatypes import BOOL, INT, STRING, Type
 from m3.dictionary import CONVERTED, FUNCTIONS
 from m3.dictionary.forms import Operation, expand
 
@@ -88,7 +89,6 @@ NAMED: Mapping[tuple[str, int], Callable[[Reader, Args], Term]] = {
     ("expm1", 1): lambda reader, args: EXPM1(reader.read(args[0])),
     ("epoch_us", 1): lambda reader, args: Term(micros(reader.read(args[0])), INT),
     ("make_timestamp", 6): lambda reader, args: make_timestamp(*map(reader.read, args)),
-    ("try_to_timestamp", 1): lambda reader, args: cast_to(reader, reader.read(args[0]), TIMESTAMP, safe=True),
     ("prefix", 2): _texts("startswith"),
     ("suffix", 2): _texts("endswith"),
 }
@@ -109,6 +109,8 @@ def _anonymous(reader: Reader, node: exp.Expr) -> Term:
 
 def _operation(reader: Reader, node: exp.Expr) -> Term:
     """An operation as its row of the dictionary asks Spark for it: ``a``, ``b``, ``c`` are its arguments."""
+    if node.name in OPERATIONS:
+        return OPERATIONS[node.name](reader, node)
     entry = FUNCTIONS[node.name]
     if not entry.spark or not isinstance(entry.result, Type):
         raise refusal(f"the operation {entry.name}")

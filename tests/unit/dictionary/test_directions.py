@@ -38,6 +38,10 @@ TYPES: dict[str, list[Type]] = {
 #: Arguments that are part of the program: (function, place) -> what is written there.
 WRITTEN: dict[tuple[str, int], list[Value]] = {
     ("date_trunc", 0): ["year", "quarter", "month", "week", "day", "hour", "minute"],
+    **{
+        (name, 0): ["year", "quarter", "month", "week", "day", "hour"]
+        for name in ("boundaries", "elapsed", "elapsed_to_last_day")
+    },
     ("round", 1): [-1, 0, 1, 2],
     ("trunc", 1): [-1, 0, 1, 2],
     **{("make_timestamp", place): [1, 2, 12] for place in range(6)},
@@ -69,6 +73,13 @@ WRONG = [
     ("substring", 0, "rises"),
     ("is_infinite", 0, "rises"),
     ("time_bucket", 0, "differs"),
+    ("boundaries", 1, "falls"),
+    ("elapsed", 1, "differs"),
+    (
+        "elapsed_to_last_day",
+        2,
+        "falls",
+    ),  # from 30 January 10:00 to 29 February 9:30 is no month, from 31 January 9:00 it is one
 ]
 
 
