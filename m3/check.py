@@ -25,6 +25,7 @@ from m3.program import (
     Statement,
     Trigger,
     View,
+    ViewList,
     Windowing,
 )
 from m3.scalars import STRICT, Call, Scalar, Var, variables
@@ -257,7 +258,7 @@ def _vars(scalar: Scalar) -> Iterator[Var]:
 
 
 def _check_view(program: Program, view: View) -> None:
-    names = [k.name for k in view.keys] + [v.name for v in view.values]
+    names = [k.name for k in view.keys] + [v.name for v in view.values] + [made.name for made in view.lists]
     _unique(f"key or value of view {view.name}", names)
     _unique(f"column of view {view.name}", (c.name for c in view.columns))
     for name in [v.map for v in view.values] + ([view.exists] if view.exists is not None else []):
@@ -279,15 +280,45 @@ def _check_view(program: Program, view: View) -> None:
     if view.exists is not None and program.map_by_name[view.exists].value != INT:
         _fail(f"view {view.name} EXISTS by a map that is not INT", "type-mismatch", None, "count rows")
     types = {k.name: k.type for k in view.keys} | {v.name: program.map_by_name[v.map].value for v in view.values}
+    types |= {made.name: _check_list(program, view, made) for made in view.lists}
     for column in (*view.columns, *([OutputColumn("HAVING", view.having)] if view.having is not None else [])):
         _check_output(view, column, types)
     if view.having is not None and not view.having.type.same_as(BOOL):
         _fail(f"view {view.name}: HAVING of type {view.having.type}", "type-mismatch", None, "write a comparison")
     if not all(0 <= i < len(view.columns) for i, _ in view.order) or (view.limit or 0) < 0:
         _fail(f"view {view.name}: ORDER BY or LIMIT out of range", "bad-ordinal", None, "1 is the first column")
+    if any(view.columns[i].expression.type.kind == "list" for i, _ in view.order):
+        _fail(f"view {view.name} ORDER BY a list", "list-in-expression", None, "order by a scalar")
+
+
+def _check_list(program: Program, view: View, made: ViewList) -> Type:
+    """The type of a list of a view."""
+    decl = program.map_by_name.get(made.map)
+    if decl is None:
+        hint = f"known maps: {', '.join(program.map_by_name) or 'none'}"
+        _fail(f"view {view.name}: no map {made.map!r}", "unknown-map", None, hint)
+    known = {k.name: k.type for k in view.keys}
+    _unique(f"key of list {made.name} of view {view.name}", made.at)
+    more = len(decl.keys) - len(made.at)
+    fitting = more > 0 and len(made.order) <= more
+    pairs = zip(made.at, decl.keys, strict=False)
+    if not fitting or not all(name in known and known[name].same_as(key.type) for name, key in pairs):
+        keys = ", ".join(f"{k.name} {_full(k.type)}" for k in decl.keys)
+        _fail(f"view {view.name}: map {made.map} has other keys", "type-mismatch", None, f"its keys: {keys or 'none'}")
+    if made.distinct and more > 1:  # which of its places a value has, nobody could say
+        _fail(f"view {view.name}: DISTINCT of {made.map} by an order", "bad-view", None, "a map of the values alone")
+    if decl.value != INT:
+        _fail(f"view {view.name}: a list of a map that is not INT", "type-mismatch", None, "count rows")
+    return made.type_in(decl)
 
 
 def _check_output(view: View, column: OutputColumn, types: Mapping[str, Type]) -> None:
+    lists = [var.name for var in _vars(column.expression) if var.type.kind == "list"]
+    if lists and (not isinstance(column.expression, Var) or column not in view.columns):
+        hint = "a list is an output column, and in no expression"
+        _fail(
+            f"view {view.name}, {column.name}: the list {lists[0]} in an expression", "list-in-expression", None, hint
+        )
     for var in _vars(column.expression):
         if types.get(var.name) != var.type:
             hint = f"known: {', '.join(types)}"

@@ -15,9 +15,11 @@ from typing import Any
 
 from m3.datatypes import Type
 from m3.dictionary.types import Value
-from m3.program import Input
+from m3.program import Input, ViewList
 
-__all__ = ["COLLECTED", "INPUTS", "collected", "interpolated", "misfit", "place_of_fraction", "rank", "rounded_sum"]
+__all__ = [
+    "COLLECTED", "INPUTS", "collected", "interpolated", "listed", "misfit", "place_of_fraction", "rank", "rounded_sum",
+]  # fmt: skip
 
 
 #: A value and how often it is there.
@@ -32,12 +34,29 @@ def collected(given: Input, entries: Sequence[tuple[Key, int]]) -> Value:
         given: of a kind in :data:`COLLECTED`.
         entries: the keys after the group's, of which the last is the value, and how often each is there, above zero.
     """
-    known = [(key, count) for key, count in entries if key[-1] is not None]
-    if not known:
-        return None
-    places = [*given.order, *[(False, True)] * (len(known[0][0]) - len(given.order))]
-    ordered = sorted(known, key=lambda entry: [_Place(v, *p) for v, p in zip(entry[0], places, strict=True)])
-    return COLLECTED[given.kind]([(key[-1], count) for key, count in ordered], given.parameter)
+    known = _in_order(given.order, [(key, count) for key, count in entries if key[-1] is not None])
+    return COLLECTED[given.kind](known, given.parameter) if known else None
+
+
+def listed(made: ViewList, entries: Sequence[tuple[Key, int]]) -> tuple[Value, ...] | None:
+    """A list of a group.
+
+    Args:
+        made: which list.
+        entries: as for :func:`collected`; NULL is a value like others.
+    """
+    ordered = _in_order(made.order, entries)
+    if made.distinct:
+        ordered = [(value, 1) for value in {rank(value): value for value, _ in ordered}.values()]
+    values = tuple(value for value, count in ordered for _ in range(count))
+    return values if values or made.empty else None
+
+
+def _in_order(order: Sequence[tuple[bool, bool]], entries: Sequence[tuple[Key, int]]) -> list[tuple[Value, int]]:
+    """The values in their order, and how often each is there."""
+    places = [*order, *[(False, True)] * max((len(key) - len(order) for key, _ in entries), default=0)]
+    ordered = sorted(entries, key=lambda entry: [_Place(v, *p) for v, p in zip(entry[0], places, strict=True)])
+    return [(key[-1], count) for key, count in ordered]
 
 
 @functools.total_ordering

@@ -28,6 +28,7 @@ __all__ = [
     "Type",
     "decimal",
     "from_units",
+    "list_of",
     "to_units",
 ]
 
@@ -39,17 +40,20 @@ LONGEST_PATTERN = 4_000
 #: Decimals beyond 28 digits are rounded without one.
 ALL_DIGITS = Context(prec=100_000)
 INT64_MIN, INT64_MAX = -(2**63), 2**63 - 1
-KINDS = ("int", "decimal", "double", "string", "date", "timestamp", "bool")
+KINDS = ("int", "decimal", "double", "string", "date", "timestamp", "bool", "list")
 
 
 @dataclass(frozen=True)
 class Type:
-    """A scalar type; ``precision`` and ``scale`` count for decimals only. ``nullable`` says whether NULL can occur."""
+    """A scalar type, or a list of one, which only output columns of views may have (:class:`m3.program.ViewList`).
+
+    ``precision`` and ``scale`` count for decimals only, ``element`` for lists. ``nullable`` says whether NULL can occur."""
 
     kind: str
     precision: int = 0
     scale: int = 0
     nullable: bool = False
+    element: Type | None = None
 
     def __post_init__(self) -> None:
         if self.kind not in KINDS:
@@ -61,7 +65,12 @@ class Type:
                 hint=f"0 <= scale <= precision <= {MAX_PRECISION}",
             )
 
+        if (self.kind == "list") != (self.element is not None) or (self.element and self.element.kind == "list"):
+            raise ProgramError("a list of no scalar type", kind="unknown-type", hint="lists are of scalars")
+
     def __str__(self) -> str:
+        if self.kind == "list":
+            return f"LIST({self.element})"
         if self.kind == "decimal":
             return f"DECIMAL({self.precision}, {self.scale})"
         return self.kind.upper()
@@ -78,7 +87,7 @@ class Type:
     def same_as(self, other: Type) -> bool:
         """Equal apart from nullability."""
         mine, theirs = (self.kind, self.precision, self.scale), (other.kind, other.precision, other.scale)
-        return mine == theirs
+        return mine == theirs and (self.element is None or self.element.same_as(other.element or self.element))
 
 
 @lru_cache(maxsize=1024)
@@ -98,6 +107,11 @@ BOOL = Type("bool")
 def decimal(precision: int, scale: int) -> Type:
     """``DECIMAL(precision, scale)``, not nullable."""
     return Type("decimal", precision, scale)
+
+
+def list_of(element: Type, nullable: bool = False) -> Type:
+    """Lists of values of a scalar type."""
+    return Type("list", nullable=nullable, element=element)
 
 
 def to_units(value: int | Decimal, scale: int) -> int:

@@ -43,6 +43,7 @@ from m3.program import (
     Statement,
     Trigger,
     View,
+    ViewList,
     ViewValue,
     WindowFunction,
     Windowing,
@@ -69,7 +70,7 @@ KEYWORDS = frozenset({
     "NOT", "IS", "NULL", "IN", "LIKE", "CASE", "WHEN", "END", "CAST", "AS", "TRUE", "FALSE", "INT", "DECIMAL",
     "DOUBLE", "STRING", "DATE", "TIMESTAMP", "BOOL", "DERIVE", "FROM", "SELECT", "WINDOW", "PARTITION", "OVER", "NULLS",
     "ROWS", "RANGE", "GROUPS", "UNBOUNDED", "HIDDEN", "OFFSET", "CHECKS", "CHANGE", "START", "AFTER", "ESCAPE", "FAILS", "OF",
-    "AT", "FLAGGED", "EXCLUDE",
+    "AT", "FLAGGED", "EXCLUDE", "LISTS", "LIST", "DISTINCT", "EMPTY",
 })  # fmt: skip
 INFIX = {
     "or": ("OR", 1), "and": ("AND", 2), "eq": ("=", 4), "ne": ("<>", 4), "lt": ("<", 4), "le": ("<=", 4),
@@ -181,6 +182,8 @@ def _view(view: View) -> str:
     lines = [f"VIEW {format_name(view.name)}[{', '.join(map(format_column, view.keys))}]"]
     if view.values:
         lines.append("VALUES " + ", ".join(f"{format_name(v.name)} = {format_name(v.map)}" for v in view.values))
+    if view.lists:
+        lines.append("LISTS " + ",\n    ".join(map(_view_list, view.lists)))
     if view.exists is not None:
         lines.append(f"{'ROWS' if view.repeated else 'EXISTS'} {format_name(view.exists)}")
     lines.append("COLUMNS " + ",\n    ".join(map(_output, view.columns)))
@@ -199,6 +202,13 @@ def _view(view: View) -> str:
     if view.sql is not None:
         lines.append(f"SQL {_text(view.sql)}")
     return "\n  ".join(lines) + ";"
+
+
+def _view_list(made: ViewList) -> str:
+    group = f"{format_name(made.map)}[{', '.join(map(format_name, made.at))}]"
+    order = f" ORDER {', '.join(_place(*place) for place in made.order)}" if made.order else ""
+    words = [f"{format_name(made.name)} = LIST({group}{order})", *["DISTINCT"] * made.distinct, *["EMPTY"] * made.empty]
+    return " ".join(words)
 
 
 def _check(check: Check) -> str:
@@ -346,7 +356,7 @@ def _literal(value: int | Decimal | float | str | datetime.date | bool) -> str:
     return str(value)
 
 
-VERSION = 2
+VERSION = 3
 CLASSES: tuple[type, ...] = (
     Type,
     Const,
@@ -365,6 +375,7 @@ CLASSES: tuple[type, ...] = (
     WindowFunction,
     Windowing,
     ViewValue,
+    ViewList,
     Span,
     Check,
     View,

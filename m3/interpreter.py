@@ -11,13 +11,13 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from m3.check import check
-from m3.collected import COLLECTED, collected, rank, rounded_sum
+from m3.collected import COLLECTED, collected, listed, rank, rounded_sum
 from m3.dataflow import strata
 from m3.datatypes import from_units
 from m3.errors import ProgramError, ValueProblem
 from m3.evaluate import FAILURES, Value, coerce, evaluate
-from m3.program import START, Derivation, Derived, Input, MapRef, Program, Statement, Trigger, View
-from m3.scalars import Scalar, call
+from m3.program import START, Derivation, Derived, Input, MapRef, Program, Statement, Trigger, View, ViewList
+from m3.scalars import Scalar, Var, call
 from m3.statements import Env, Key, contributions
 from m3.view_errors import IN_CONDITION, failed_check, in_column, unreadable
 from m3.windows import windowed
@@ -246,10 +246,23 @@ class Interpreter:
         if view.having is not None:
             kept = _read(view, IN_CONDITION, view.having, environments)
             environments = [env for env, keep in zip(environments, kept, strict=True) if keep is True]
-        columns = [_read(view, in_column(c), c.expression, environments) for c in view.columns]
+        lists = view.list_by_name
+        columns: list[Sequence[Any]] = [
+            self._read_lists(view, lists[c.expression.name], environments)
+            if isinstance(c.expression, Var) and c.expression.name in lists
+            else _read(view, in_column(c), c.expression, environments)
+            for c in view.columns
+        ]
         rows = list(zip(*columns, strict=True))
         visible = len(view.visible)
         return [row[:visible] for row in (_order_rows(rows, view) if ordered else rows)]
+
+    def _read_lists(self, view: View, made: ViewList, environments: Sequence[Env]) -> list[Any]:
+        """A list for each row."""
+        table, width = self._tables[made.map], len(made.at)
+        groups = [tuple(env[name] for name in made.at) for env in environments]
+        found = (table.slice(tuple(range(width)), group) for group in groups)
+        return [listed(made, [(key[width:], count) for key, count in entries if count > 0]) for entries in found]
 
     def _view_keys(self, view: View) -> list[Key]:
         if view.exists is None:
@@ -286,7 +299,9 @@ def _read(view: View, what: str, scalar: Scalar, environments: Sequence[Env]) ->
         raise unreadable(view, what, scalar, least, len(failing)) from None
 
 
-def _smallest_null(value: Value) -> tuple[bool, Any]:
+def _smallest_null(value: Any) -> tuple[bool, Any]:
+    if isinstance(value, tuple):  # a list is as large as its first values that tell it from another
+        return (True, [_smallest_null(v) for v in value])
     return (False, 0) if value is None else (True, rank(value))
 
 

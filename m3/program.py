@@ -13,7 +13,8 @@ Grammar (Cumulus paper, section 2 and Figure 1, with types, views and deletions 
                | Windowing(map, source, partition: int, functions: WindowFunction*, flagged)
     Input     := Input(name, map, kind, at: name*, order: (descending, NULLs first)*, parameter?)
     View      := View(name, keys: Column*, values: ViewValue*, exists, columns: OutputColumn*, having, order*, limit,
-                      offset, repeated, hidden, checks: Check*, sql)
+                      offset, repeated, hidden, checks: Check*, lists: ViewList*, sql)
+    ViewList  := ViewList(name, map, at: name*, order: (descending, NULLs first)*, distinct, empty)
     Check     := Check(map, expression?, relations: name*, place?)
 
 A statement reads: when all ``conditions`` are true, ``target[keys] += product of factors``, once for every valuation
@@ -43,7 +44,7 @@ from dataclasses import dataclass, field
 from decimal import Decimal
 from functools import cached_property
 
-from m3.datatypes import DOUBLE, Type
+from m3.datatypes import DOUBLE, Type, list_of
 from m3.errors import ProgramError, Span
 from m3.scalars import Scalar, variables
 
@@ -64,6 +65,7 @@ __all__ = [
     "Statement",
     "Trigger",
     "View",
+    "ViewList",
     "ViewValue",
     "WindowFunction",
     "Windowing",
@@ -270,6 +272,29 @@ class ViewValue:
 
 
 @dataclass(frozen=True)
+class ViewList:
+    """The values of a group as a list, as the variable ``name``, which is an output column and in no other expression.
+
+    The values are the last keys of the entries above zero of ``map`` that begin with the view's keys ``at``, which are the
+    group. Each stands as often as its entry says, or once if they are ``distinct``. They are ordered by the keys after the
+    group's: ``order`` says how (ascending with NULLs first where it ends). The list of a group without entries is NULL, or
+    ``empty``.
+
+    It is made when the view is read, so an event costs no more than its change of ``map``, however many values a group has."""
+
+    name: str
+    map: str
+    at: tuple[str, ...]
+    order: tuple[tuple[bool, bool], ...] = ()
+    distinct: bool = False
+    empty: bool = False
+
+    def type_in(self, source: MapDecl) -> Type:
+        """The list's type, where its map is ``source``."""
+        return list_of(source.keys[-1].type.with_null(), nullable=not self.empty)
+
+
+@dataclass(frozen=True)
 class Check:
     """What must not be when a view is read: entries of ``map``. Each is about a row of ``relations``, by its key, for which
     ``expression`` fails; that is over the keys of the map, or a text about what is not. Without it, the map counts the
@@ -288,7 +313,7 @@ class View:
     A row exists for each key whose entry in the map ``exists`` is above zero; without ``exists``, for each key with a
     non-zero entry in some value's map. A view without keys that has an ``exists`` map always has exactly one row (SQL's
     aggregate without GROUP BY). ``repeated`` views are bags instead: a row stands as often as its entry in ``exists`` says.
-    All maps of a view have exactly its keys. ``order`` is pairs (column index, descending). ``having`` filters rows, then
+    All maps of a view but those of ``lists`` have exactly its keys. ``order`` is pairs (column index, descending). ``having`` filters rows, then
     ``order``, ``offset`` and ``limit`` apply, all when the view is read; the last ``hidden`` columns are there only to
     order by. While one of the maps of ``checks`` has an entry, the view is in error, as a whole: that is what SQL makes of a
     query that fails for one row. ``sql`` is the source text.
@@ -307,6 +332,17 @@ class View:
     repeated: bool = False
     hidden: int = 0
     checks: tuple[Check, ...] = ()
+    lists: tuple[ViewList, ...] = ()
+
+    @property
+    def list_by_name(self) -> dict[str, ViewList]:
+        """Its lists by the variables that they are."""
+        return {made.name: made for made in self.lists}
+
+    def maps(self) -> list[str]:
+        """The maps that its rows are read off: that of its keys, those of its values, and those of its lists."""
+        first = [self.exists] if self.exists is not None else []
+        return list(dict.fromkeys([*first, *(v.map for v in self.values), *(made.map for made in self.lists)]))
 
     @property
     def visible(self) -> tuple[OutputColumn, ...]:

@@ -228,6 +228,8 @@ def _require(what: str, arg: Scalar, parameter: str) -> None:
 
 
 def _require_comparable(a: Type, b: Type) -> None:
+    if "list" in (a.kind, b.kind):
+        raise ProgramError("lists cannot be compared", kind="list-in-expression", hint="compare what they are made of")
     if a.kind != b.kind and not (a.is_numeric and b.is_numeric) and {a.kind, b.kind} != {"date", "timestamp"}:
         raise ProgramError(f"cannot compare {a} with {b}", kind="type-mismatch", hint="add a CAST to one side")
 

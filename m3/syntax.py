@@ -41,6 +41,7 @@ from m3.program import (
     Statement,
     Trigger,
     View,
+    ViewList,
     ViewValue,
     WindowFunction,
     Windowing,
@@ -193,11 +194,7 @@ class _Builder:
             self._find_map(source).name,
             str(kind).lower(),
             tuple(name_of(n) for n in at.children) if at else (),
-            tuple(
-                (str(d).upper() == "DESC", str(p).upper() == "FIRST") for d, p in (x.children for x in order.children)
-            )
-            if order
-            else (),
+            _places(order),
             _parameter(parameter),
         )
 
@@ -232,10 +229,12 @@ class _Builder:
         return Frame(str(unit).lower(), start, end, str(exclude).lower() if exclude else "")
 
     def _view(self, node: Node) -> View:
-        name, columns, values, exists, outputs, hidden, having, order, limit, offset, checks, sql = node.children
+        name, columns, values, lists, exists, outputs, hidden, having, order, limit, offset, checks, sql = node.children
         keys = self._columns(columns)
         pairs = [v.children for v in values.children] if values else []
         types = {k.name: k.type for k in keys} | {name_of(n): self._find_map(m).value for n, m in pairs}
+        made = tuple(map(self._view_list, lists.children)) if lists else ()
+        types |= {one.name: one.type_in(self.maps[one.map]) for one in made}
         return View(
             name_of(name),
             keys,
@@ -250,7 +249,15 @@ class _Builder:
             exists is not None and exists.data == "repeated",
             int(hidden.children[0]) if hidden else 0,
             tuple(map(self._check, checks.children)) if checks else (),
+            made,
         )
+
+    def _view_list(self, node: Node) -> ViewList:
+        name, source, at, order, distinct, empty = node.children
+        decl, names = self._find_map(source), tuple(name_of(n) for n in at.children)
+        if len(decl.keys) <= len(names):
+            raise self._fail(node, f"a list of {decl.name}, which has too few keys", "wrong-arity", "add a key")
+        return ViewList(name_of(name), decl.name, names, _places(order), distinct is not None, empty is not None)
 
     def _check(self, node: Node) -> Check:
         name, failure = node.children
@@ -357,6 +364,12 @@ class _Builder:
         if len(factors) == 1 and factors == [const(1)] and term.children[0].data == "number":
             factors = []
         return (const(-1), *factors) if negative else tuple(factors)
+
+
+def _places(order: Node | None) -> tuple[tuple[bool, bool], ...]:
+    """The places of an order: (descending, NULLs first)."""
+    pairs = (place.children for place in order.children) if order else ()
+    return tuple((str(d).upper() == "DESC", str(p).upper() == "FIRST") for d, p in pairs)
 
 
 def _place(node: Node) -> Span:

@@ -20,10 +20,10 @@ from cumulus_ops.project.errors import InputProblem
 from m3.collected import interpolated, rounded_sum
 from m3.datatypes import INT, Type
 from m3.errors import ValueProblem
-from m3.program import Input, MapDecl, Windowing
+from m3.program import Input, MapDecl, ViewList, Windowing
 from m3.windows import NUMBERS, windowed
 
-__all__ = ["collect", "sum_doubles", "window_rows"]
+__all__ = ["collect", "make_lists", "sum_doubles", "window_rows"]
 
 
 # Sums of DOUBLE over the rows of a group, rounded once: the vectorised twin of :mod:`m3.collected`.
@@ -127,8 +127,8 @@ def collect(given: Input, type_: Type, found: Slices, name: str, requests: int) 
         requests: how many there are.
     """
     kind = pa.float64() if given.kind == "percentile_cont" else physical_type(type_)
-    values = _order_values(given, type_, found, name) if len(found.request) else None
-    if values is None or not len(values.request):
+    values = _order_values(given.order, type_, _drop_nulls(found, name), name)
+    if not len(values.request):
         return pa.nulls(requests, kind)
     results = _COLLECTED[given.kind](values, given.parameter)
     places = np.full(requests, -1)
@@ -136,14 +136,40 @@ def collect(given: Input, type_: Type, found: Slices, name: str, requests: int) 
     return results.take(pa.array(places, mask=places < 0))
 
 
-def _order_values(given: Input, type_: Type, found: Slices, name: str) -> _Values:
+def make_lists(made: ViewList, type_: Type, found: Slices, requests: int) -> pa.Array:
+    """A list of a view for each request, as people see it.
+
+    Args:
+        made: which list.
+        type_: of the map's last key.
+        found: its entries; their free columns are the keys after the group's, and the map's name is that of their values.
+        requests: how many there are.
+    """
+    values = _order_values(made.order, type_, found, made.map)
+    counts = np.ones_like(values.counts) if made.distinct else values.counts
+    lengths = np.zeros(requests, np.int64)
+    lengths[values.request] = np.add.reduceat(counts, values.starts) if len(values.starts) else 0
+    items = values.values.take(pa.array(np.repeat(np.arange(len(counts)), counts)))
+    offsets = pa.array(np.concatenate([[0], np.cumsum(lengths)])).cast(pa.int32())
+    missing = None if made.empty else pa.array(lengths == 0)
+    return pa.ListArray.from_arrays(offsets, to_logical(items, type_), mask=missing)
+
+
+def _drop_nulls(found: Slices, name: str) -> Slices:
+    """The deltas whose last key is not NULL."""
+    known = np.flatnonzero(found.free[-1].is_valid().to_numpy(zero_copy_only=False))
+    if len(known) == len(found.request):
+        return found
+    columns = tuple(c.take(pa.array(known)) for c in found.free)
+    return Slices(found.request[known], columns, {name: found.values[name][known]}, found.versions[known])
+
+
+def _order_values(order_by: Sequence[tuple[bool, bool]], type_: Type, found: Slices, name: str) -> _Values:
     """Equal keys are one; those that are there no more are none."""
-    *others, last = found.free
-    known = np.flatnonzero(last.is_valid().to_numpy(zero_copy_only=False))
-    columns = [c.take(pa.array(known)) for c in (*others, last)]
-    places = [*given.order, *[(False, True)] * (len(columns) - len(given.order))]
+    columns = found.free
+    places = [*order_by, *[(False, True)] * (len(columns) - len(order_by))]
     ranks = [_rank(column, *place) for column, place in zip(columns, places, strict=True)]
-    request, counts = found.request[known], found.values[name][known]
+    request, counts = found.request, found.values[name]
     order = np.lexsort((*reversed(ranks), request))
     request, counts, ranks = request[order], counts[order], [r[order] for r in ranks]
     fresh = np.flatnonzero(_changes([request, *ranks]))

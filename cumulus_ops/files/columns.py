@@ -65,7 +65,9 @@ ARROW: dict[str, pa.DataType] = {
 
 
 def arrow_type(type_: Type) -> pa.DataType:
-    """The Arrow type of a column; a DECIMAL is a decimal128 of the same precision and scale."""
+    """The Arrow type of a column; a DECIMAL is a decimal128 of the same precision and scale. Views may have lists, too."""
+    if type_.element is not None:
+        return pa.list_(arrow_type(type_.element))
     return pa.decimal128(type_.precision, type_.scale) if type_.kind == "decimal" else ARROW[type_.kind]
 
 

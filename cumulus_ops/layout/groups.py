@@ -73,7 +73,7 @@ def project_groups(
     moved: dict[str, tuple[str, Places]] = {}
     sizes = Sizes(program)
     # What views and derivations read, or compute, stays as it is.
-    needed = {v.map for view in program.views for v in view.values} | {v.exists for v in program.views if v.exists}
+    needed = {name for view in program.views for name in view.maps()}
     needed |= {check.map for view in program.views for check in view.checks}
     needed |= {name for d in program.derivations for name in (d.map, *d.reads())}
     numbers = {group.name: place for place, group in enumerate(groups)}

@@ -230,7 +230,9 @@ def physical_type(type_: Type) -> pa.DataType:
 
 
 def logical_type(type_: Type) -> pa.DataType:
-    """The Arrow type that people and files see: decimals as decimal128, the rest as in :func:`physical_type`."""
+    """The Arrow type that people and files see: decimals as decimal128, the rest as in :func:`physical_type`; of a list, one of those."""
+    if type_.element is not None:
+        return pa.list_(logical_type(type_.element))
     return pa.decimal128(type_.precision, type_.scale) if type_.kind == "decimal" else PHYSICAL[type_.kind]
 
 

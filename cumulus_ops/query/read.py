@@ -8,7 +8,7 @@ those runs stay until it is done, however long that takes.
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import reduce
 
@@ -17,20 +17,21 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from cumulus_ops.catalog.records import Run
+from cumulus_ops.compute.collected import make_lists
 from cumulus_ops.compute.vector import Frame, evaluate, evaluate_logical, select
 from cumulus_ops.coordination.barriers import CHECKPOINT, waits_for
 from cumulus_ops.maps.columns import alike, logical_type, physical_type, stack, to_column, to_logical, to_numpy
 from cumulus_ops.maps.deltas import VALUE, VERSION, digits_of, sum_exactly, value_column
 from cumulus_ops.maps.encodings import is_number
-from cumulus_ops.maps.lookup import probe, read_slices
+from cumulus_ops.maps.lookup import Slices, probe, read_slices
 from cumulus_ops.maps.packs import open_run
 from cumulus_ops.maps.runs import AccessPath, RunData
 from cumulus_ops.opening.runtime import Runtime
 from cumulus_ops.project.errors import InputProblem, NotYet, ViewInError
 from cumulus_ops.project.versions import epoch_end
 from m3.datatypes import Type, from_units
-from m3.program import MapDecl, View
-from m3.scalars import Scalar, call, vars_of
+from m3.program import MapDecl, View, ViewList
+from m3.scalars import Scalar, Var, call, vars_of
 from m3.view_errors import IN_CONDITION, failed_check, in_column, unreadable
 
 __all__ = [
@@ -283,13 +284,17 @@ def all_rows(rt: Runtime, view: View, moment: Moment, kept: Kept | None = None, 
     problem = failed_check_of(rt, view, moment) if checked else None
     if problem is not None:
         raise problem
-    return _evaluate_columns(view, _read_entries(rt, view, moment, kept)).combine_chunks()
+
+    def read_list(made: ViewList, frame: Frame) -> pa.Array:
+        return _read_list(rt, view, made, frame, moment, kept)
+
+    return _evaluate_columns(view, _read_entries(rt, view, moment, kept), read_list).combine_chunks()
 
 
 def entries_to_read(rt: Runtime, view: str) -> int:
     """How many stored entries :func:`read_view` goes through, at the most, for all rows are made before the first is given."""
     declared = rt.program.view(view)
-    groups = {rt.plan.group_of[name] for name in _maps_of(declared)}
+    groups = {rt.plan.group_of[name] for name in declared.maps()}
     paths = {(group, rt.plan.paths[group][0].label) for group in groups}
     return sum(
         r.rows for r in rt.catalog.commits.runs(rt.catalog.commits.last_commit()) if (r.map, r.access_path) in paths
@@ -425,6 +430,7 @@ def _sum_totals(rt: Runtime, view: View, moment: Moment, kept: Kept | None) -> t
 
 
 def _maps_of(view: View) -> list[str]:
+    """The maps that have the view's keys."""
     return sorted({v.map for v in view.values} | ({view.exists} if view.exists else set()))
 
 
@@ -432,7 +438,31 @@ def _drop_zeros(total: pa.Table, names: list[str]) -> pa.Table:
     return total.filter(reduce(pc.or_, [pc.not_equal(total[name], 0) for name in names]))
 
 
-def _evaluate_columns(view: View, entries: pa.Table) -> pa.Table:
+def _read_list(rt: Runtime, view: View, made: ViewList, frame: Frame, moment: Moment, kept: Kept | None) -> pa.Array:
+    """A list for each row: the entries of its map are sorted by groups as a whole, and rows take theirs."""
+    decl, width = rt.program.map_by_name[made.map], len(made.at)
+    names = [k.name for k in view.keys]
+    mine = None  # the partitions' entries only, if the groups say in which they are
+    if kept is not None and all(names[k] in made.at for k in kept.keys):
+        mine = Kept(tuple(made.at.index(names[k]) for k in kept.keys), kept.values)
+    entries = sum_maps(rt, [made.map], moment, mine)
+    keys = [entries[f"#{i}"].combine_chunks() for i in range(len(decl.keys))]
+    rows = [frame.columns[name] for name in made.at]
+    if width:
+        distinct = pa.table(rows, list(made.at)).group_by(list(made.at), use_threads=False).aggregate([])
+        groups = Partitions(tuple(distinct[name].combine_chunks() for name in made.at))
+        request, place, number = groups.place(keys[:width]), groups.place(rows), len(groups)
+    else:
+        request, place, number = np.zeros(len(entries), np.int64), np.zeros(frame.rows, np.int64), 1
+    wanted = np.flatnonzero(request >= 0)
+    free = tuple(column.take(pa.array(wanted)) for column in keys[width:])
+    counts = to_numpy(entries[made.map].combine_chunks())[wanted]
+    found = Slices(request[wanted], free, {made.map: counts}, np.zeros(len(wanted), np.int64))
+    lists = make_lists(made, decl.keys[-1].type, found, number)
+    return lists if np.array_equal(place, np.arange(number)) else lists.take(pa.array(place))
+
+
+def _evaluate_columns(view: View, entries: pa.Table, read_list: Callable[[ViewList, Frame], pa.Array]) -> pa.Table:
     columns = {k.name: entries[f"#{i}"].combine_chunks() for i, k in enumerate(view.keys)}
     columns |= {v.name: entries[v.map].combine_chunks() for v in view.values}
     frame = Frame(columns, len(entries), totals=frozenset(v.name for v in view.values))
@@ -444,8 +474,11 @@ def _evaluate_columns(view: View, entries: pa.Table) -> pa.Table:
         assert kept is not None
         frame = frame.take(kept) if columns else frame
     schema = pa.schema([pa.field(c.name, logical_type(c.expression.type)) for c in view.columns])
-    made = []
+    made, lists = [], view.list_by_name
     for column in view.columns:
+        if isinstance(column.expression, Var) and column.expression.name in lists:
+            made.append(read_list(lists[column.expression.name], frame))
+            continue
         try:
             made.append(evaluate_logical(column.expression, frame))
         except InputProblem:

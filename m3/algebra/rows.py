@@ -19,12 +19,14 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
 from m3.algebra.terms import Polynomial
+from m3.datatypes import list_of
 from m3.program import Column, OutputColumn, Relation
 from m3.scalars import Const, Key, Scalar, Scope, Var, conjuncts, scopes_of, substitute, vars_of
 from m3.simplify import as_filter, simplify
 
 __all__ = [
     "Branch",
+    "ListQuery",
     "Rows",
     "Source",
     "ViewQuery",
@@ -134,6 +136,24 @@ def product(left: Iterable[Branch], right: Iterable[Branch]) -> list[Branch]:
 
 
 @dataclass(frozen=True)
+class ListQuery:
+    """A list of a view (see :class:`m3.program.ViewList`) and what its map holds; its columns are the group's, what the list is
+    ordered by, and the value."""
+
+    name: str
+    polynomial: Polynomial
+    at: tuple[str, ...]
+    order: tuple[tuple[bool, bool], ...] = ()
+    distinct: bool = False
+    empty: bool = False
+
+    @property
+    def variable(self) -> Var:
+        """What stands for it in the view's columns."""
+        return Var(self.name, list_of(self.polynomial.columns[-1].type.with_null(), nullable=not self.empty))
+
+
+@dataclass(frozen=True)
 class ViewQuery:
     """See :class:`m3.program.View`, of which this is the image before there are maps.
 
@@ -155,3 +175,4 @@ class ViewQuery:
     repeated: bool = False
     hidden: int = 0
     checks: tuple[Polynomial, ...] = ()
+    lists: tuple[ListQuery, ...] = ()

@@ -34,6 +34,7 @@ from m3.program import (
     Statement,
     Trigger,
     View,
+    ViewList,
     ViewValue,
     Windowing,
 )
@@ -70,7 +71,7 @@ class Checks:
 
     def of(self, query: ViewQuery) -> tuple[Check, ...]:
         """The checks of a view: of its own sums, and of the derived relations that it is made of, directly or not."""
-        own = [*(p for _, p in query.values), *query.checks]
+        own = [*(p for _, p in query.values), *query.checks, *(x.polynomial for x in query.lists)]
         own += [query.exists] if isinstance(query.exists, Polynomial) else []
         first = [query.exists.name] if isinstance(query.exists, Relation) else []
         found = [Check(self._maps.keep(p, f"{query.name}_several")) for p in query.checks]
@@ -181,6 +182,10 @@ def _define_view(query: ViewQuery, maps: Maps, checks: Checks) -> View:
     else:
         exists = maps.keep(query.exists, f"{query.name}_rows" if query.repeated else f"{query.name}_count")
     values = tuple(ViewValue(name, maps.keep(p, f"{query.name}_{name}")) for name, p in query.values)
+    lists = tuple(
+        ViewList(x.name, maps.keep(x.polynomial, f"{query.name}_{x.name}"), x.at, x.order, x.distinct, x.empty)
+        for x in query.lists
+    )
     return View(
         query.name,
         query.keys,
@@ -195,6 +200,7 @@ def _define_view(query: ViewQuery, maps: Maps, checks: Checks) -> View:
         query.repeated,
         query.hidden,
         checks.of(query),
+        lists,
     )
 
 
@@ -432,7 +438,7 @@ def _check_draft(draft: Draft, step: str) -> None:
     derived = {d.relation.name: 0 for d in draft.derived}
     problems = ["two maps with one name"] if len(sizes) < len(draft.definitions) or set(derived) & set(sizes) else []
     sizes |= derived
-    used = {m for v in draft.views for m in (v.exists, *(x.map for x in v.values))}
+    used = {m for v in draft.views for m in v.maps()}
     used |= {m for d in draft.derivations for m in d.reads()}
     problems += [f"undefined map {m}" for m in used - set(sizes)]
     for _, _, statement in draft.statements:

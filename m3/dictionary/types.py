@@ -161,6 +161,8 @@ def common_type(what: str, types: Sequence[Type]) -> Type:
     result = types[0]
     for t in types[1:]:
         result = _common(what, result, t)
+    if result.kind == "list":
+        raise ProgramError(f"{what} of lists", kind="list-in-expression", hint="lists are columns of views")
     return result
 
 

@@ -76,6 +76,9 @@ def _view(program: Program, view: View) -> Iterator[str]:
         yield from _wrap(f"{column.name} = {text}" if text != column.name else column.name, "  · ", "    ")
     if values:
         yield from _wrap("with " + ", ".join(f"{name} = {source}" for name, source in values.items()), "  ", "    ")
+    for made in view.lists:
+        words = f"the {'distinct ' * made.distinct}values of {made.map}[{', '.join(made.at)}] in their order"
+        yield from _wrap(f"when read: {made.name} is the list of {words}", "  ", "    ")
     if view.having is not None:
         yield from _wrap(f"when read: HAVING {format_scalar(view.having)}", "  ", "    ")
     if view.order or view.limit is not None:
@@ -401,8 +404,7 @@ def scan_notes(program: Program) -> Iterator[str]:
 
 def view_maps(view: View) -> list[str]:
     """The maps that a view is read from, the one that decides on its rows first."""
-    maps = [*([view.exists] if view.exists else []), *(v.map for v in view.values), *(c.map for c in view.checks)]
-    return list(dict.fromkeys(maps))
+    return list(dict.fromkeys([*view.maps(), *(c.map for c in view.checks)]))
 
 
 def restrict(program: Program, view: str) -> Program:

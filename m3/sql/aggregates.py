@@ -18,7 +18,7 @@ from sqlglot import exp
 from m3.algebra.attempts import Part, sum_parts
 from m3.algebra.derive import InputQuery
 from m3.algebra.normal import Form, canonical
-from m3.algebra.rows import Branch, add_conditions, bind, owners
+from m3.algebra.rows import Branch, ListQuery, add_conditions, bind, owners
 from m3.algebra.terms import Polynomial, sum_type, unused_name
 from m3.collected import COLLECTED
 from m3.datatypes import BOOL, DOUBLE, Type
@@ -59,6 +59,7 @@ class Grouping:
     taken: set[str]
     total: bool
     inputs: list[InputQuery] = field(default_factory=list)
+    lists: list[ListQuery] = field(default_factory=list)
     _known: dict[object, Var] = field(default_factory=dict)
 
     def count_rows(self) -> Var:
@@ -80,6 +81,8 @@ class Grouping:
         """
         if line is not None:
             return self._sum_line(wanted, line, node, wish)
+        if wanted.function == "array":
+            return self._add_list(wanted, wish)
         branches, args = self._bind_arguments(wanted)
         if wanted.function == "count":
             return self._count_values(branches, args, wish)
@@ -133,6 +136,16 @@ class Grouping:
         failures = tuple(dict.fromkeys((*before.failures, *made.failures)))
         self.inputs[found] = replace(self.inputs[found], polynomial=replace(before, failures=failures))
         return self._known[form]
+
+    def _add_list(self, wanted: AggregateCall, wish: str) -> Var:
+        """A list that is made when the view is read; DISTINCT too, so one map does for both."""
+        branches, args = self._bind_arguments(replace(wanted, distinct=False))
+        made = count_rows(branches, [*self.keys, *args[1:], args[0]])
+        name = unused_name(wish, self.taken)
+        self.taken.add(name)
+        keys = tuple(c.name for c in name_columns(self.keys))
+        self.lists.append(ListQuery(name, made, keys, wanted.order, wanted.distinct, not wanted.type.nullable))
+        return self.lists[-1].variable
 
     def _count_known(self, branches: list[Branch], args: list[Var], *columns: Var) -> Polynomial:
         """How many rows have no NULL among the arguments, also by further columns."""

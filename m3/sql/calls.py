@@ -15,13 +15,13 @@ from sqlglot import exp
 
 from m3.algebra.terms import sum_type
 from m3.collected import misfit
-from m3.datatypes import DOUBLE, INT, STRING, Type
+from m3.datatypes import DOUBLE, INT, STRING, Type, list_of
 from m3.dictionary.types import average_type
 from m3.scalars import Const, Scalar, call
 from m3.sql.block import AggregateCall, Place
 from m3.sql.expressions import is_bare_null
+from m3.sql.list_calls import EMPTY_LIST, EMPTY_LISTS, IGNORE_NULLS, skips_nulls
 from m3.sql.names import Names
-from m3.sql.rewrites import IGNORE_NULLS
 
 __all__ = ["EXTREMES", "MOMENTS", "OF_PAIRS", "ORDERED", "read_call"]
 
@@ -45,7 +45,7 @@ OF_PAIRS: Mapping[type[exp.Expr], str] = {
 SYMMETRIC = (exp.Corr, exp.CovarPop, exp.CovarSamp)
 HINT = (
     "SUM, COUNT, AVG, MIN, MAX, VARIANCE, STDDEV, BOOL_AND, BOOL_OR, ANY_VALUE, ARG_MAX, ARG_MIN, FIRST, LAST, MEDIAN, "
-    "PERCENTILE_CONT, PERCENTILE_DISC, MODE, STRING_AGG, BIT_AND, BIT_OR, BIT_XOR, CORR, COVAR and REGR, also with FILTER, can be maintained"
+    "PERCENTILE_CONT, PERCENTILE_DISC, MODE, STRING_AGG, ARRAY_AGG, BIT_AND, BIT_OR, BIT_XOR, CORR, COVAR and REGR, also with FILTER, can be maintained"
 )
 BITS: Mapping[type[exp.Expr], str] = {
     exp.BitwiseAndAgg: "bit_and", exp.BitwiseOrAgg: "bit_or", exp.BitwiseXorAgg: "bit_xor",
@@ -80,7 +80,7 @@ def read_call(node: exp.Expr, names: Names, read: Callable[[exp.Expr], Scalar]) 
         return _read_pairs(node, names, read, where)
     if type(node) in ORDERED:
         found, known = ORDERED[type(node)](node, names, read)
-        return replace(found, where=_require_known(known, where), distinct=unique)
+        return replace(found, where=_require_known(known, where), distinct=unique or found.distinct)
     nodes = inner.expressions if unique else [inner, *(node.expressions if isinstance(node, exp.Count) else [])]
     if isinstance(node, exp.Count | exp.CountIf) and (inner is None or isinstance(inner, exp.Star)):
         return AggregateCall("count", (), where, False, INT)
@@ -241,6 +241,36 @@ def _read_list(node: exp.Expr, names: Names, read: Read) -> Ordered:
     return AggregateCall("list", args, None, False, STRING.with_null(), order, parameter), (value,)
 
 
+def _read_array(node: exp.Expr, names: Names, read: Read) -> Ordered:
+    """ARRAY_AGG, LIST, COLLECT_LIST, COLLECT_SET, ..: the values themselves are the last keys of the map, as of a text."""
+    inner, places = _split_order(node.this, read)
+    if isinstance(inner, exp.Limit | exp.HavingMax):
+        hint = "a derived table with QUALIFY ROW_NUMBER() OVER (PARTITION BY .. ORDER BY ..) <= n"
+        names.fail(node, f"a list with {inner.key.upper()}", "unsupported-aggregate", hint)
+    unique = isinstance(node, exp.ArrayUniqueAgg) or isinstance(inner, exp.Distinct)
+    given = inner.expressions if isinstance(inner, exp.Distinct) else [inner]
+    if len(given) != 1 or not isinstance(given[0], exp.Expr):
+        names.fail(
+            node, f"a list of {len(given)} columns", "wrong-arity", "a list of one scalar: ARRAY_AGG(x ORDER BY y)"
+        )
+    value = read(given[0])
+    at = next((i for i, (scalar, _) in enumerate(places) if scalar == value), None)
+    places = places if at is None else places[: at + 1]  # behind the value itself nothing decides any more
+    if unique and len(places) > (at is not None):
+        hint = "order distinct values by themselves: ARRAY_AGG(DISTINCT x ORDER BY x)"
+        names.fail(node, "distinct values in the order of something else", "unsupported-aggregate", hint)
+    dialect = names.context.dialect
+    skips = skips_nulls(node)
+    if dialect == "bigquery" and value.type.nullable and not skips:  # there it fails where one of them is NULL
+        names.fail(node, "a list of values that may be NULL", "nullable-list", "ARRAY_AGG(x IGNORE NULLS)")
+    known = (value,) if skips else ()
+    empty = bool(node.args.get(EMPTY_LIST)) or dialect in EMPTY_LISTS
+    others = places if at is None else places[:at]
+    args, order = (value, *(s for s, _ in others)), tuple(p for _, p in places)
+    made = list_of(value.type.with_null(), nullable=not empty)
+    return AggregateCall("array", args, None, unique, made, order), known
+
+
 def _read_bits(node: exp.Expr, names: Names, read: Read) -> Ordered:
     twice = node.this if isinstance(node.this, exp.Distinct) and not isinstance(node, exp.BitwiseXorAgg) else None
     value = read(twice.expressions[0] if twice is not None else node.this)
@@ -253,5 +283,6 @@ ORDERED: Mapping[type[exp.Expr], Callable[[exp.Expr, Names, Read], Ordered]] = {
     exp.ArgMax: _read_arg_extreme, exp.ArgMin: _read_arg_extreme,
     exp.First: _read_first, exp.FirstValue: _read_first, exp.Last: _read_first, exp.LastValue: _read_first,
     exp.PercentileCont: _read_percentile, exp.PercentileDisc: _read_percentile, exp.Mode: _read_mode, exp.GroupConcat: _read_list,
+    exp.ArrayAgg: _read_array, exp.ArrayUniqueAgg: _read_array,
     **dict.fromkeys(BITS, _read_bits),
 }  # fmt: skip

@@ -36,6 +36,10 @@ SUPPORTED = (
     "functions of text (LENGTH TRIM REPLACE POSITION LPAD SPLIT_PART ...), numbers (ABS ROUND FLOOR MOD GREATEST SQRT "
     "...) and dates (DATE_TRUNC ADD_MONTHS DATEDIFF LAST_DAY MAKE_DATE ...)"
 )
+LISTS = (
+    "a list is a column of a view, and in no expression: compute it from the rows, by COUNT, STRING_AGG, BOOL_OR(x = ..) or FIRST "
+    "instead, or keep a view with a row for each element"
+)
 RANDOM = {
     "now", "rand", "random", "uuid", "gen_random_uuid", "getdate", "sysdate", "clock_timestamp", "localtime", "today",
     "statement_timestamp", "transaction_timestamp", "timeofday", "nextval", "monotonically_increasing_id", "user",
@@ -83,6 +87,8 @@ class ExpressionReader:
             raise CompileError("an argument is missing", kind="wrong-arity", hint=SUPPORTED)
         known = self.leaf(node)
         if known is not None:
+            if known.type.kind == "list" and not _is_listed(node):
+                self.source.fail(node, "a list in an expression", "list-in-expression", LISTS)
             return known
         with self.source.guard(node):
             meaning = expand_by_name(node, self.dialect)
@@ -92,6 +98,8 @@ class ExpressionReader:
             handler = _OWN.get(type(node)) or self._handlers.get(type(node))
         if handler is None:
             refuse_random(self, node)
+            if any(map(_is_list_call, node.iter_expressions())):
+                self.source.fail(node, f"{node.key.upper()} of a list", "list-in-expression", LISTS)
             handler = ExpressionReader.read_in_dictionary
         with self.source.guard(node):
             result = handler(self, node)
@@ -299,6 +307,20 @@ def refuse_random(reader: ExpressionReader, node: exp.Expr) -> None:
     if name in RANDOM or name.startswith(("current", "rand")):
         hint = "a view depends on its tables alone: store the value in a column, or write a constant"
         reader.source.fail(node, f"{name.upper()} is not deterministic", "not-deterministic", hint)
+
+
+def _is_listed(node: exp.Expr) -> bool:
+    """Whether a node is a column of a SELECT list by itself; a column of a star has no place yet."""
+    inner = node
+    while isinstance(inner.parent, exp.Alias | exp.Paren):
+        inner = inner.parent
+    return inner.parent is None or (isinstance(inner.parent, exp.Select) and inner.arg_key == "expressions")
+
+
+def _is_list_call(node: exp.Expr) -> bool:
+    while isinstance(node, exp.Paren | exp.Filter):
+        node = node.this
+    return isinstance(node, exp.ArrayAgg | exp.ArrayUniqueAgg)
 
 
 def is_bare_null(scalar: Scalar) -> bool:

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from sqlglot import exp
 
 from m3.algebra.derive import InputQuery
-from m3.algebra.rows import Branch, owners
+from m3.algebra.rows import Branch, ListQuery, owners
 from m3.algebra.terms import Polynomial, unused_name
 from m3.datatypes import INT
 from m3.program import Column, OutputColumn
@@ -315,11 +315,12 @@ Asked = tuple[AggregateCall, Line | None]
 
 @dataclass(frozen=True)
 class LinearGroups:
-    """A grouping whose aggregates are all linear: its keys, its inputs, the count of a group's rows, and what the
-    variables behind the grouping are over keys and inputs."""
+    """A grouping whose aggregates are all linear, or lists: its keys, its inputs and lists, the count of a group's rows, and
+    what the variables behind the grouping are over keys, inputs and lists."""
 
     keys: tuple[Column, ...]
     inputs: tuple[InputQuery, ...]
+    lists: tuple[ListQuery, ...]
     exists: Polynomial
     env: Mapping[Key, Scalar]
 
@@ -357,7 +358,9 @@ class Groups:
         }
         env |= {a.variable.key: r for a, r in zip(self.grouping.aggregates, results, strict=True)}
         env |= {v.key: const(int(False)) for v, _ in self.grouping.indicators}
-        return LinearGroups(tuple(keys), tuple(grouped.inputs), count_rows(closed.branches, names), env)
+        return LinearGroups(
+            tuple(keys), tuple(grouped.inputs), tuple(grouped.lists), count_rows(closed.branches, names), env
+        )
 
     def _close_base(self, keys: Sequence[Scalar]) -> tuple[Closed, list[Var], list[Asked]]:
         """The base rows without outer columns, knowing the keys and the arguments of all calls."""

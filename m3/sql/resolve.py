@@ -344,6 +344,8 @@ class _List:
             places: list[Scalar] = []
             with self.names.context.source.attempt(node):
                 places = [o.scalar for o in self.outputs] if is_all(node.this) else [self.read_place(node.this)]
+            if any(s.type.kind == "list" for s in places):
+                self.names.fail(node, "ORDER BY a list", "list-in-expression", "order by a key, COUNT, MIN or MAX")
             for scalar in places:
                 yield scalar, bool(node.args.get("desc")), bool(node.args.get("nulls_first"))
 

@@ -37,15 +37,14 @@ from m3.scalars import Const
 from m3.sql.asof import replace_asof_joins
 from m3.sql.functions import make_reader
 from m3.sql.functions_dates import read_interval_seconds
+from m3.sql.list_calls import IGNORE_NULLS, respell_lists
 from m3.sql.places import REWRITTEN, Source, refuse_unread
 from m3.sql.series import write_out_series
 from m3.sql.spans import join_spans
 
-__all__ = ["IGNORE_NULLS", "REWRITES", "respell_aggregates", "respell_windows", "rewrite"]
+__all__ = ["REWRITES", "respell_aggregates", "respell_windows", "rewrite"]
 
 
-#: The argument of FIRST and LAST that says that they skip NULLs.
-IGNORE_NULLS = "skips_nulls"
 #: Aggregates that some dialects of sqlglot do not know by name, with one argument.
 NAMED: Mapping[str, type[exp.Expression]] = {
     "every": exp.LogicalAnd, "some": exp.LogicalOr, "bool_and": exp.LogicalAnd, "bool_or": exp.LogicalOr,
@@ -116,16 +115,19 @@ def _respell_within_group(node: exp.Expr) -> exp.Expr:
         return type(inner)(this=exp.Order(this=first, expressions=order.expressions), expression=inner.this)
     if isinstance(inner, exp.Mode) and inner.this is None:
         return exp.Mode(this=exp.Order(this=first, expressions=order.expressions))
-    if isinstance(inner, exp.GroupConcat) and not isinstance(inner.this, exp.Order):
+    if isinstance(inner, exp.GroupConcat | exp.ArrayAgg) and not isinstance(inner.this, exp.Order):
         inner.set("this", exp.Order(this=inner.this, expressions=order.expressions))
         return inner
     return node
 
 
 def _respell_null_treatment(node: exp.Expr) -> exp.Expr:
-    """ANY_VALUE skips NULLs anyhow; FIRST and LAST as aggregates remember it."""
+    """ANY_VALUE skips NULLs anyhow; FIRST and LAST as aggregates, and lists, remember it."""
     inner = node.this
     if isinstance(inner, exp.AnyValue):
+        return inner
+    if isinstance(inner, exp.ArrayAgg):
+        inner.set("nulls_excluded", isinstance(node, exp.IgnoreNulls))
         return inner
     if isinstance(inner, FIRSTS) and not isinstance(node.parent, exp.Window):
         inner.set(IGNORE_NULLS, isinstance(node, exp.IgnoreNulls))
@@ -212,6 +214,7 @@ def _respell_frame(window: exp.Window, source: Source) -> None:
 REWRITES: tuple[Callable[[exp.Expr, Source], exp.Expr], ...] = (
     lambda tree, source: refuse_unread(tree, source, REWRITTEN),
     lambda tree, source: respell_aggregates(tree, source.dialect),
+    lambda tree, source: respell_lists(tree, source.dialect),
     respell_windows,
     write_out_series,
     join_spans,

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import NoReturn
 
 from sqlglot import exp
 
@@ -19,10 +20,11 @@ from m3.errors import CompileError, M3Error, combine_errors
 from m3.program import Column, OutputColumn, Relation
 from m3.scalars import Scalar, Var, bare, call, substitute
 from m3.simplify import simplify
-from m3.sql.block import Block, Constants, Numbers, Order, placeholders, unique_names
+from m3.sql.block import Block, Constants, Numbers, Order, Query, placeholders, unique_names
 from m3.sql.correlation import Space, count_rows, name_columns
 from m3.sql.grouping import Groups
 from m3.sql.joining import Workspace
+from m3.sql.lists import HINT, find_foreign, has_lists, place_lists, strip_lists, weave_lists
 from m3.sql.names import Context, Names
 from m3.sql.normalise import normalise
 from m3.sql.places import is_wrapper
@@ -97,7 +99,9 @@ class _View:
 
     def read(self) -> ViewQuery:
         """The view: its own ORDER BY and LIMIT are left for when it is read."""
-        query, top = normalise(resolve_query(self.node, Names(self.context))), Workspace(self.context, rows_of=rows_of)
+        resolved = place_lists(resolve_query(self.node, Names(self.context)))
+        self._refuse_lists(resolved)
+        query, top = normalise(resolved), Workspace(self.context, rows_of=rows_of)
         if isinstance(query, Constants | Numbers):
             return self._read_bag(rows_of(query, top), (), None, 0)
         whole = replace(query, limit=None, offset=0)
@@ -105,7 +109,37 @@ class _View:
             return self._read_bag(rows_of(replace(whole, order=()), top), whole.order, query.limit, query.offset)
         space = filter_rows(whole, self.context, None)
         linear = self._read_linear(whole, space, query.limit, query.offset)
-        return linear if linear is not None else self._read_rows(whole, space, query.limit, query.offset)
+        if linear is not None:
+            return linear
+        if has_lists(whole):
+            return self._read_with_lists(whole, space, query.limit, query.offset)
+        return self._read_rows(whole, space, query.limit, query.offset)
+
+    def _refuse_lists(self, query: Query) -> None:
+        """Lists have to be of the outermost grouping."""
+        if not has_lists(query):
+            return
+        if not isinstance(query, Block):
+            self._fail_list("a list in a set operation, or in a query with a LIMIT of its own")
+        foreign = find_foreign(query)
+        if foreign is not None:
+            name = query.outputs[foreign].name
+            self._fail_list(f"the list {name} of an inner query that is joined, grouped, limited or a subquery")
+        if query.distinct:
+            self._fail_list("SELECT DISTINCT of a list")
+        if query.grouping is not None and len(query.grouping.sets) > 1:
+            self._fail_list("a list under ROLLUP, CUBE or GROUPING SETS")
+
+    def _fail_list(self, what: str) -> NoReturn:
+        self.context.source.fail(self.node, what, "unsupported-list", HINT)
+
+    def _read_with_lists(self, block: Block, space: Workspace, limit: int | None, offset: int) -> ViewQuery:
+        """The view of a grouping that has lists and more than maps: its rows, and the lists by the keys of their groups."""
+        stripped = strip_lists(block)
+        groups = Groups(stripped.grouping, space).find_linear()
+        assert groups is not None
+        view = self._read_rows(stripped.block, space, limit, offset)
+        return weave_lists(block, stripped, view, groups.lists)
 
     def _read_linear(self, block: Block, space: Workspace, limit: int | None, offset: int) -> ViewQuery | None:
         """The view of a grouping that is read off its maps; None where more than maps is needed."""
@@ -121,7 +155,8 @@ class _View:
         order = [(simplify(substitute(s, groups.env)), d, n) for s, d, n in block.order]
         having = simplify(substitute(block.having, groups.env)) if block.having is not None else None
         values = tuple((x.name, x.polynomial) for x in groups.inputs)
-        return self._make_view(groups.keys, values, groups.exists, items, having, order, limit, offset)
+        view = self._make_view(groups.keys, values, groups.exists, items, having, order, limit, offset)
+        return replace(view, lists=groups.lists)
 
     def _read_rows(self, block: Block, space: Workspace, limit: int | None, offset: int) -> ViewQuery:
         rows, order = list_rows(block, select_rows(block, space))

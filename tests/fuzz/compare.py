@@ -65,4 +65,6 @@ def _plain(value: Any) -> Any:
         return value.date()
     if isinstance(value, int | Decimal):
         return Decimal(value).normalize() + 0
+    if isinstance(value, list | tuple):
+        return tuple(map(_plain, value))
     return value

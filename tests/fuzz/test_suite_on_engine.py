@@ -16,10 +16,11 @@ from tests.support.random_streams import left_over
 from tests.unit.m3.company import RELATIONS, make_batches
 from tests.unit.m3.sql_forms import FORMS
 from tests.unit.m3.sql_functions import SCALARS
+from tests.unit.m3.sql_lists import LISTS
 from tests.unit.m3.sql_ordered import ORDERED
 from tests.unit.m3.sql_time import TIMES
 
-QUERIES = {**SCALARS, **ORDERED, **TIMES, **FORMS}
+QUERIES = {**SCALARS, **ORDERED, **TIMES, **FORMS, **LISTS}
 
 
 @pytest.mark.parametrize("dialect", ["postgres", "spark", "duckdb"])

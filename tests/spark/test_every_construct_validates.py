@@ -126,6 +126,10 @@ def found(table: pa.Table, column: str) -> bool:
 def damaged(value: object, kind: pa.DataType) -> object:
     """The nearest other value."""
     match value:
+        case None if pa.types.is_list(kind):
+            return []
+        case list():  # one of its elements, or one more
+            return [*value[:-1], damaged(value[-1], kind.value_type)] if value else [None]
         case None:
             return (
                 {"bool": True, "string": "x"}.get(str(kind), 0)

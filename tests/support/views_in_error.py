@@ -38,8 +38,12 @@ def engine_answer(rt: Runtime, view: str, as_of: int | None = None) -> Answer:
 
 
 def counted(rows: Iterable[Row]) -> Counter[Row]:
-    """Rows as they are compared: NaN is equal to itself."""
-    return Counter(tuple("NaN" if value != value else value for value in row) for row in rows)
+    """Rows as they are compared: NaN is equal to itself, in lists too."""
+
+    def as_compared(value: object) -> object:
+        return tuple(map(as_compared, value)) if isinstance(value, list | tuple) else "NaN" if value != value else value
+
+    return Counter(tuple(map(as_compared, row)) for row in rows)
 
 
 def interpreter_answer(oracle: Interpreter, view: str) -> Answer:

@@ -77,14 +77,18 @@ class _Program:
         return [r.name for r in self.program.relations if f"R {r.name}" in upstream]
 
 
-def maps_of(view: View) -> list[str]:
-    """The maps that a view's rows are read off."""
-    return list(dict.fromkeys([*([view.exists] if view.exists else []), *(v.map for v in view.values)]))
+def _places_in(view: View, position: Position) -> Iterator[tuple[str, Position]]:
+    """Where the maps of a view have what its keys have at a position: (map, position); -1 where a list's map has it not."""
+    keyed = [*([view.exists] if view.exists is not None else []), *(v.map for v in view.values)]
+    yield from dict.fromkeys((name, position) for name in keyed)
+    for made in view.lists:
+        name = view.keys[position].name
+        yield made.map, made.at.index(name) if name in made.at else -1
 
 
 def relations_of(program: Program, view: View) -> list[str]:
     """The relations that a view depends on, its checks included."""
-    return _Program(program).relations([*maps_of(view), *(c.map for c in view.checks)])
+    return _Program(program).relations([*view.maps(), *(c.map for c in view.checks)])
 
 
 class Lineage:
@@ -97,7 +101,7 @@ class Lineage:
 
     def relations(self, view: View) -> list[str]:
         """The relations that a view depends on, its checks included."""
-        return self._known.relations([*maps_of(view), *(c.map for c in view.checks)])
+        return self._known.relations([*view.maps(), *(c.map for c in view.checks)])
 
     def carriers(self, view: View) -> list[Carrier]:
         """All ways in which single key positions partition a view.
@@ -122,14 +126,15 @@ class Lineage:
                 yield Carrier(position, columns, output)
 
     def _candidates(self, view: View, position: Position, relation: str) -> set[str]:
-        return {c for m in maps_of(view) for r, c in self._origins[m][position] if r == relation}
+        at = (place for place in _places_in(view, position) if place[1] >= 0)
+        return {c for m, p in at for r, c in self._origins[m][p] if r == relation}
 
     def _partitioned(self, view: View, position: Position, columns: Mapping[str, str]) -> bool:
         key = tuple(sorted(columns.items()))
         if key not in self._partitions:
             self._partitions[key] = _Partitions(self._known, columns).positions()
         found = self._partitions[key]
-        if not all(position in found[m] for m in maps_of(view)):
+        if not all(p in found[m] for m, p in _places_in(view, position)):
             return False
         return all(self._stays_within(check.map, columns, found) for check in view.checks)
 

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 from sqlglot import exp
 
+from cumulus_ops.validation.meaning.lists import collect_values, unify_list
 from cumulus_ops.validation.meaning.reader import Reader, Rule
 from cumulus_ops.validation.meaning.terms import (
     INT_DIGITS,
@@ -195,6 +196,8 @@ def _within_group(reader: Reader, node: exp.Expr, wrap: Wrap) -> Term:
     if isinstance(inner, exp.Anonymous) and str(inner.this).lower() in ("listagg", "string_agg"):
         separator = inner.expressions[1] if len(inner.expressions) > 1 else text("")
         inner = exp.GroupConcat(this=inner.expressions[0], separator=separator)
+    if isinstance(inner, exp.ArrayAgg):
+        return collect_values(reader, inner, wrap, places=places)
     if isinstance(inner, exp.GroupConcat) and not isinstance(inner.this, exp.Order):
         ordered = exp.Order(this=inner.this, expressions=places)
         return _list(reader, exp.GroupConcat(this=ordered, separator=inner.args.get("separator")), wrap)
@@ -206,6 +209,7 @@ ORDERED: Mapping[type[exp.Expr], Build] = {
     exp.ArgMax: _arg_extreme, exp.ArgMin: _arg_extreme, exp.First: first_value, exp.FirstValue: first_value, exp.Last: first_value,
     exp.LastValue: first_value, exp.Median: _fraction, exp.Quantile: _fraction, exp.PercentileCont: _fraction,
     exp.PercentileDisc: _fraction, exp.Mode: _mode, exp.GroupConcat: _list, exp.WithinGroup: _within_group,
+    exp.ArrayAgg: collect_values, exp.ArrayUniqueAgg: collect_values,
     **dict.fromkeys(BITS, lambda reader, node, wrap: Term(wrap(fn(BITS[type(node)], as_type(reader.read(node.this), INT))), INT)),
 }  # fmt: skip
 
@@ -248,6 +252,7 @@ def is_aggregate(node: exp.Expr) -> bool:
 
 def _unify_spelling(node: exp.Expr) -> exp.Expr:
     """An aggregate by the name that sqlglot has for it; anything else as it is."""
+    node = unify_list(node)
     if isinstance(node, exp.Anonymous) and len(node.expressions) == 1 and str(node.this).lower() in NAMED:
         return NAMED[str(node.this).lower()](this=node.expressions[0])
     if isinstance(node, exp.Anonymous) and len(node.expressions) == 2 and str(node.this).lower() in FRACTIONS:
@@ -271,6 +276,8 @@ def aggregate(reader: Reader, node: exp.Expr, wrap: Wrap) -> Term:
     kind = type(node)
     if kind in (exp.IgnoreNulls, exp.RespectNulls):
         inner = node.this
+        if isinstance(inner, exp.ArrayAgg):
+            return collect_values(reader, inner, wrap, skips=kind is exp.IgnoreNulls)
         if isinstance(inner, exp.First | exp.Last | exp.FirstValue | exp.LastValue):
             return first_value(reader, inner, wrap, without_nulls=kind is exp.IgnoreNulls)
         if not isinstance(inner, exp.AnyValue):  # which skips NULLs anyhow
@@ -383,6 +390,7 @@ def _grouping(reader: Reader, node: exp.Expr) -> Term:
 AGGREGATES: Mapping[type[exp.Expr], Rule] = {
     **dict.fromkeys(KNOWN, _read_plain),
     exp.Filter: _read_plain,
+    exp.List: _read_plain,
     exp.IgnoreNulls: _read_plain,
     exp.RespectNulls: _read_plain,
     exp.Any: _read_plain,

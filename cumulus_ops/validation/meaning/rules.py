@@ -6,7 +6,8 @@ from collections.abc import Callable, Mapping, Sequence
 
 from sqlglot import exp, parse_one
 
-from cumulus_ops.validation.meaning.aggregates import AGGREGATES, aggregate, is_aggregate
+from cumulus_ops.validation.meaning.aggregates import AGGREGATES, aggregate, first_value, is_aggregate
+from cumulus_ops.validation.meaning.lists import is_list, of_lists, open_list
 from cumulus_ops.validation.meaning.logic import LOGIC
 from cumulus_ops.validation.meaning.moments import (
     MOMENTS,
@@ -73,6 +74,11 @@ NAMED: Mapping[tuple[str, int], Callable[[Reader, Args], Term]] = {
     ("btrim", 1): lambda reader, args: trim_text("", as_text(reader, args[0]).node, None),
     ("btrim", 2): lambda reader, args: trim_text("", as_text(reader, args[0]).node, as_text(reader, args[1]).node),
     ("mid", 3): _mid,
+    **dict.fromkeys(
+        (("cardinality", 1), ("array_size", 1), ("list_length", 1)),
+        lambda reader, args: reader.read(exp.ArraySize(this=args[0])),
+    ),
+    ("list_extract", 2): lambda reader, args: reader.read(exp.Bracket(this=args[0], expressions=[args[1]], offset=1)),
     ("zeroifnull", 1): lambda reader, args: LOGIC[exp.Coalesce](
         reader, exp.Coalesce(this=args[0], expressions=[exp.Literal.number(0)])
     ),
@@ -140,8 +146,26 @@ def _drop_sign(rule: Rule) -> Rule:
     return read
 
 
+def _element(reader: Reader, node: exp.Expr) -> Term:
+    """The first element of a list is FIRST, and the last one LAST."""
+    if not is_list(node.this) or len(node.expressions) != 1:
+        raise refusal("an element of an array")
+    at, start = node.expressions[0], node.args.get("offset") or 0
+    is_last = at == exp.Neg(this=exp.Literal.number(1)) and start == 1
+    if not is_last and at != exp.Literal.number(start):
+        raise refusal("an element of a list that is not its first")
+    skips = isinstance(node.this.unnest(), exp.IgnoreNulls)
+    call, wrap = open_list(reader, node.this.unnest().this if skips else node.this)
+    inner, places = (call.this.this, call.this.expressions) if isinstance(call.this, exp.Order) else (call.this, [])
+    value = inner.expressions[0] if isinstance(inner, exp.Distinct) else inner
+    made = (exp.Last if is_last else exp.First)(this=exp.Order(this=value, expressions=places) if places else value)
+    skips = skips or bool(call.args.get("nulls_excluded")) or isinstance(call, exp.ArrayUniqueAgg)
+    return first_value(reader, made, wrap, without_nulls=skips)
+
+
 _CASTS: Mapping[type[exp.Expr], Rule] = {form: VALUES[form] for form in (exp.Cast, exp.TryCast)}
 
 RULES: Mapping[type[exp.Expr], Rule] = {
-    **VALUES, **LOGIC, **{form: _drop_sign(rule) for form, rule in {**NUMBERS, **_CASTS}.items()}, **TEXTS, **JSONS, **MOMENTS, **AGGREGATES, **WINDOWS, exp.Anonymous: _anonymous, Operation: _operation,
+    **VALUES, **LOGIC, **{form: _drop_sign(rule) for form, rule in {**NUMBERS, **_CASTS}.items()}, **TEXTS, **JSONS, **MOMENTS, **AGGREGATES, **WINDOWS,
+    **of_lists({**LOGIC, **TEXTS}), exp.Bracket: _element, exp.Anonymous: _anonymous, Operation: _operation,
 }  # fmt: skip

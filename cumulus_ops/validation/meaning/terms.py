@@ -71,6 +71,8 @@ def refusal(what: str) -> InputProblem:
 
 def spark_type(type_: Type) -> exp.DataType:
     """A type in Spark's words."""
+    if type_.element is not None:
+        return exp.DataType(this=exp.DType.ARRAY, expressions=[spark_type(type_.element)], nested=True)
     name = f"DECIMAL({type_.precision}, {type_.scale})" if type_.kind == "decimal" else SPARK_NAMES[type_.kind]
     return exp.DataType.build(name, dialect="spark")
 

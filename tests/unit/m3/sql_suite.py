@@ -10,6 +10,7 @@ from tests.unit.m3.sql_analytics import ANALYTICS
 from tests.unit.m3.sql_clauses import CLAUSES
 from tests.unit.m3.sql_forms import FORMS
 from tests.unit.m3.sql_functions import SCALARS
+from tests.unit.m3.sql_lists import LISTS
 from tests.unit.m3.sql_ordered import ORDERED
 from tests.unit.m3.sql_time import TIMES
 
@@ -459,5 +460,5 @@ ORDERS = {
 
 SUITE: dict[str, tuple[str, ...]] = {
     **JOINS, **CONDITIONS, **GROUPS, **SETS, **SUBQUERIES, **WINDOWS, **ORDERS, **ANALYTICS, **SCALARS, **ORDERED, **TIMES,
-    **CLAUSES, **FORMS,
+    **CLAUSES, **FORMS, **LISTS,
 }  # fmt: skip

@@ -56,7 +56,6 @@ def underlined(sql: str, error: M3Error) -> str:
         ("select cast(k as oid) from r", "unsupported-type", "cast(k as oid)"),
         ("select to_char(d, k) from s", "unsupported-expression", "to_char(d, k)"),
         ("select count(*) from r having count(*)", "type-mismatch", "count(*)"),
-        ("select array_agg(s) from r", "unsupported-aggregate", "array_agg(s)"),
         ("select string_agg(s, s) from r", "type-mismatch", "s, s"),
         ("select max(x, 2) from r", "wrong-arity", "max(x, 2)"),
         ("select approx_quantile(x, 0.5) from r", "unsupported-aggregate", "approx_quantile(x, 0.5)"),
@@ -122,3 +121,38 @@ def test_not_sql():
 def test_an_unknown_outer_column_is_shown_what_there_is(column, known):
     error = error_of(f"select count(*) from r where exists (select * from s where s.k = {column})")
     assert (error.message, error.hint) == (f"no column '{column}'", f"columns: {known}")
+
+
+#: A derived table with a list.
+LISTED = "(select k, array_agg(x) as l, count(*) as n from r group by k) q"
+
+
+@pytest.mark.parametrize(
+    ("sql", "kind", "place"),
+    [
+        ("select k from r group by k having array_agg(x) is null", "list-in-expression", "array_agg(x)"),
+        ("select k, case when count(*) > 1 then array_agg(x) end as l from r group by k", "list-in-expression", "array_agg(x)"),
+        ("select k, array_agg(x) as l from r group by k order by l", "list-in-expression", "l"),
+        ("select k, array_agg(x) as l from r group by k order by 2", "list-in-expression", "2"),
+        ("select k from r group by k order by array_agg(x)", "list-in-expression", "array_agg(x)"),
+        ("select k, array_agg(x)[2] as l from r group by k", "list-in-expression", "array_agg(x)[2]"),
+        ("select k from r where k = any(array_agg(k))", "list-in-expression", "array_agg(k)"),
+        ("select k, rank() over (order by array_agg(x)) as l from r group by k", "list-in-expression", "array_agg(x)"),
+        ("select distinct k, array_agg(x) as l from r group by k", "unsupported-list", "k, array_agg(x) as l from r group by k"),
+        ("select k, array_agg(x) as l from r group by rollup (k)", "unsupported-list", "k, array_agg(x) as l from r group by rollup (k)"),
+        ("select k, array_agg(distinct x order by s) as l from r group by k", "unsupported-aggregate", "array_agg(distinct x order by s)"),
+        ("select k, array_agg(x) over (partition by k) as l from r", "unsupported-window", "array_agg(x) over (partition by k)"),
+        ("select (select array_agg(s.k) from s) as l from r", "unsupported-list", "(select array_agg(s.k) from s) as l from r"),
+        (f"select l, count(*) as n from {LISTED} group by l", "list-in-expression", "l"),
+        (f"select count(l) as n from {LISTED}", "list-in-expression", "l"),
+        (f"select n from {LISTED} where l is not null", "list-in-expression", "l"),
+        (f"select q.l from {LISTED} join s on s.k = q.k", "unsupported-list", f"q.l from {LISTED} join s on s.k = q.k"),
+        (f"select q.n from {LISTED} join {LISTED[:-1]}p using (l)", "list-in-expression", f"{LISTED[:-1]}p using (l)"),
+        (f"select l from {LISTED} union all select l from {LISTED}", "unsupported-list", f"l from {LISTED} union all select l from {LISTED}"),
+        (f"select l from (select * from {LISTED} limit 3) p", "unsupported-list", f"l from (select * from {LISTED} limit 3) p"),
+    ],
+)  # fmt: skip
+def test_lists_are_columns_of_views_and_nothing_else(sql, kind, place):
+    error = error_of(sql)
+    assert (error.kind, underlined(sql, error)) == (kind, place)
+    assert error.hint
