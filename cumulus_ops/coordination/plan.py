@@ -48,12 +48,14 @@ class Verdict:
 @dataclass(frozen=True)
 class SealOf:
     """A seal by which rows of a view become final: the one called ``seal`` of ``relation``, on its ``columns``; a value of theirs is found in
-    the view's visible ``output`` columns, in the same order. A view over several relations needs one of each."""
+    the view's visible ``output`` columns, in the same order. A view over several relations needs one of each. ``forms``: what each output has of
+    the ``value``, as M3, and an empty text where it is the value itself; nothing if all are."""
 
     relation: str
     seal: str
     columns: tuple[str, ...]
     output: tuple[str, ...]
+    forms: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -181,7 +183,10 @@ class CoordinationPlan:
         """From its text."""
         known: Mapping[str, Any] = json.loads(text)
         seals = [
-            tuple(SealOf(s["relation"], s["seal"], tuple(s["columns"]), tuple(s["output"])) for s in view["seals"])
+            tuple(
+                SealOf(s["relation"], s["seal"], *(tuple(s.get(k, ())) for k in ("columns", "output", "forms")))
+                for s in view["seals"]
+            )
             for view in known["views"]
         ]
         return cls(

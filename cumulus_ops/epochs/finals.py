@@ -152,13 +152,14 @@ def _ready(rt: Runtime, views: Sequence[SealedView], values: Sequence[ClosedValu
 def _find_concerned(
     views: Sequence[SealedView], values: Sequence[ClosedValue]
 ) -> Iterator[tuple[SealedView, SealOf, ClosedValue]]:
-    """The views, and of these the seals, that values are about."""
+    """The views, and of these the seals, that values are about; a view in which a value closes no partition does not wait for it."""
     of_seal: dict[tuple[str, str], list[ClosedValue]] = {}
     for value in values:
         of_seal.setdefault((value.relation, value.seal), []).append(value)
     for view in views:
         for seal in view.seals:
-            yield from ((view, seal, value) for value in of_seal.get((seal.relation, seal.seal), ()))
+            closed = of_seal.get((seal.relation, seal.seal), ())
+            yield from ((view, seal, v) for v in closed if view.has_partition(view.partition(seal, v.value)))
 
 
 def _partitions(view: SealedView, values: Sequence[ClosedValue], known: set[tuple[str, str]]) -> dict[str, int]:

@@ -16,13 +16,18 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
 
 from cumulus_ops.catalog.finals import FinalPartition
 from cumulus_ops.catalog.values import shown_value
+from cumulus_ops.compute.vector import Frame, evaluate_logical
+from cumulus_ops.coordination.finality.lineage import VALUE
 from cumulus_ops.coordination.plan import AT_ONCE, COMMITTED, SEALED, SealOf
+from cumulus_ops.light import lazy_module
 from cumulus_ops.maps.columns import to_physical
 from cumulus_ops.opening.runtime import Runtime
 from cumulus_ops.project.errors import IntegrityProblem, ViewInError
@@ -38,8 +43,16 @@ from cumulus_ops.query.read import (
     snapshot_epoch,
     typed_values,
 )
-from m3.program import View
-from m3.scalars import Var
+from m3.datatypes import Type
+from m3.evaluate import DEFAULTS, Value, evaluate
+from m3.formatting import format_column
+from m3.program import Column, View
+from m3.scalars import Call, Scalar, Var, call
+
+if TYPE_CHECKING:
+    from m3 import syntax
+else:
+    syntax = lazy_module("m3.syntax")  # lark, which only views need that show a form of what is sealed
 
 __all__ = [
     "FINAL_BY",
@@ -63,11 +76,14 @@ __all__ = [
 @dataclass(frozen=True)
 class SealedView:
     """A view whose rows become final by ``seals``, one for each relation that it is over. They are partitioned by the view's key columns at the places
-    ``keys``; a partition is called by a value of the first seal."""
+    ``keys``; a partition is called by a value of the first seal. ``forms``: what the view's columns have of its values, which are of the ``types`` of
+    the seal's columns (:class:`~cumulus_ops.coordination.plan.SealOf`)."""
 
     view: View
     seals: tuple[SealOf, ...]
     keys: tuple[int, ...]
+    types: tuple[Type, ...]
+    forms: tuple[Scalar | None, ...]
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -83,7 +99,7 @@ class SealedView:
         """The value of the first seal that goes with a value of another one: columns may come in another order there.
 
         >>> a, b = SealOf("r", "s", ("x", "y"), ("x", "y")), SealOf("q", "s", ("u", "v"), ("y", "x"))
-        >>> SealedView(None, (a, b), (0, 1)).partition(b, '["1","2"]')
+        >>> SealedView(None, (a, b), (0, 1), (), ()).partition(b, '["1","2"]')
         '["2","1"]'
         """
         if seal.output == self.columns:
@@ -91,9 +107,23 @@ class SealedView:
         texts = dict(zip(seal.output, json.loads(value), strict=True))
         return json.dumps([texts[name] for name in self.columns], ensure_ascii=False, separators=(",", ":"))
 
+    def values(self, values: Sequence[str]) -> Partitions:
+        """Values of the first seal as its columns have them."""
+        return typed_values(values, self.types)
+
     def partitions(self, values: Sequence[str]) -> Partitions:
-        """Values of the first seal as the view's columns have them."""
-        return typed_values(values, [self.view.keys[k].type for k in self.keys])
+        """The same as the view's columns have them."""
+        sealed = self.values(values)
+        shown = zip(sealed.columns, self.types, self.forms, strict=True)
+        return Partitions(tuple(c if form is None else _apply_form(form, c, type_) for c, type_, form in shown))
+
+    def has_partition(self, value: str) -> bool:
+        """Whether a value of the first seal closes a partition: not where what the view shows of it cannot be computed, nor where it is what the view
+        has of all values for which it cannot."""
+        if not any(self.forms):
+            return True
+        columns = self.values([value]).columns
+        return all(form is None or _is_own(form, c[0].as_py()) for form, c in zip(self.forms, columns, strict=True))
 
     def kept(self, partitions: Partitions) -> Kept:
         """The same as the maps have them."""
@@ -133,7 +163,45 @@ def find_sealed_view(rt: Runtime, view: View) -> SealedView | None:
         return None
     if not all(keys.get(name) in places for name in output):
         return None
-    return SealedView(view, planned.seals, tuple(places[keys[name]] for name in output))
+    first = planned.seals[0]
+    if any(_form_by_output(seal) != _form_by_output(first) for seal in planned.seals):
+        return None
+    declared = {c.name: c.type for c in rt.program.relation_by_name[first.relation].columns}
+    types = tuple(declared[name] for name in first.columns)
+    forms = tuple(map(_read_form, _form_by_output(first).values(), types))
+    return SealedView(view, planned.seals, tuple(places[keys[name]] for name in output), types, forms)
+
+
+def _form_by_output(seal: SealOf) -> dict[str, str]:
+    return dict(zip(seal.output, seal.forms or ("",) * len(seal.output), strict=True))
+
+
+@lru_cache(maxsize=256)
+def _read_form(text: str, type_: Type) -> Scalar | None:
+    """A form of a seal's value, which is written in M3; None for the value itself."""
+    if not text:
+        return None
+    value = format_column(Column(VALUE, type_))
+    program = syntax.parse(
+        f"RELATION r({value}); MAP m[] : INT; ON +r({VALUE}) DO {{ m[] += IF ({text}) IS NULL THEN 1 ELSE 0; }}"
+    )
+    (condition,) = program.triggers[0].statements[0].conditions
+    assert isinstance(condition, Call)
+    return condition.args[0]
+
+
+def _apply_form(form: Scalar, values: pa.Array, type_: Type) -> pa.Array:
+    return evaluate_logical(form, Frame({VALUE: to_physical(values, type_)}, len(values)))
+
+
+def _is_own(form: Scalar, value: Value) -> bool:
+    """Whether what a form gives is of this value alone, and not also of those for which it fails."""
+    if not (isinstance(form, Call) and form.op == "attempt"):
+        return True
+    env = {VALUE: value}
+    if evaluate(call("fails", form.args[0]), env):
+        return False
+    return evaluate(form, env) != (None if form.type.nullable else DEFAULTS[form.type.kind])
 
 
 NOW, TENTATIVE = "now", "tentative"

@@ -196,7 +196,8 @@ def _find_columns(part: _Part, relation: str) -> dict[str, pa.Array] | None:
     seal = next((s for s in part.view.seals if s.relation == relation), None)
     if seal is None:
         return None
-    values = dict(zip(part.view.columns, part.wanted.columns, strict=True))
+    sealed = part.view.values([f.value for f in part.finals])
+    values = dict(zip(part.view.columns, sealed.columns, strict=True))
     return {column: values[output] for column, output in zip(seal.columns, seal.output, strict=True)}
 
 

@@ -210,7 +210,9 @@ class World:
             self.finish()
         for relation in ("clicks", "ads"):
             for campaign in CAMPAIGNS:
-                for coordinator in sorted(self.registered[relation, campaign] - self.sealed[relation, campaign]):
+                for coordinator in sorted(
+                    (self.registered[relation, campaign] or {0}) - self.sealed[relation, campaign]
+                ):
                     self.append_these(coordinator, [], {relation: [campaign]})
         for batch in self.rt.catalog.log.batches(state="aside"):
             if self.random.random() < 0.5:
@@ -277,8 +279,17 @@ GROWING = {
 }
 
 
+#: They show a form of the value, for which they are final.
+FORMS = {
+    "texts": "SELECT 'c' || CAST(campaign AS STRING) AS c, COUNT(*) AS n, MAX(price) AS most FROM clicks GROUP BY 1",
+    "wide": "SELECT CAST(c.campaign AS DECIMAL(20, 0)) AS c, name FROM clicks c JOIN ads a ON c.campaign = a.campaign",
+    "either": "SELECT COALESCE(c.campaign, a.campaign) AS c, name FROM clicks c FULL JOIN ads a ON c.campaign = a.campaign",
+}
+
+
 PROJECTS: dict[str, dict[str, object]] = {
     "sealed": {},
+    "forms": {"views": FORMS},
     "growing": {"views": GROWING, "insert_only": ("clicks", "ads")},
 }
 
@@ -293,6 +304,11 @@ def test_what_is_read_as_final_never_changes(what: str, seed: int, tmp_path: Pat
             world.act(action)
             world.read(everything=action in ("finalise", "retract", "commit", "finish"))
         world.end()
+
+
+def test_views_of_forms_are_sealed(tmp_path: Path) -> None:
+    with sealed_project(tmp_path, 1, **PROJECTS["forms"]) as rt:
+        assert {v.final for v in rt.coordination.views} == {SEALED}
 
 
 def test_a_snapshot_that_has_other_rows_than_were_final_is_not_published(tmp_path: Path) -> None:

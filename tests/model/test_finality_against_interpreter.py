@@ -24,6 +24,7 @@ from cumulus_ops.coordination.plan import AT_ONCE, COMMITTED, SEALED, SealOf, Vi
 from m3 import Interpreter, compile_views, format_program, parse
 from m3.errors import CompileError, ValueProblem
 from m3.program import Program
+from m3.scalars import Call, Scalar, vars_of
 from tests.fuzz.queries import make_query
 from tests.fuzz.schema import RELATIONS, Event, Row, make_batches
 from tests.support.doubles import DOUBLES
@@ -74,8 +75,9 @@ def test_a_program_that_is_written_out_and_read_again_has_the_same_plan(sql: str
         assert plans[0] == plans[1]
 
 
-def own_whatever_is_read(self: lineage._Partitions, trigger: object, statement: object, found: object) -> set[str]:
-    return set(self._of_event(trigger, found))  # type: ignore[arg-type]
+def own_whatever_is_read(self: lineage._Partitions, trigger: object, statement: object, found: object) -> lineage._Own:
+    values, computed = (frozenset(self._of_event(trigger, found, computed=k)) for k in (False, True))  # type: ignore[arg-type]
+    return lineage._Own(values, computed, exact=True)
 
 
 _rises, _value = Growth._rises, trends._value
@@ -118,17 +120,31 @@ MUTANTS: dict[str, Callable[[pytest.MonkeyPatch], object]] = {
     "any seal will do": lambda m: m.setattr(views.Finality, "_seal_on", _any_seal),
     "reads may be of other partitions": lambda m: m.setattr(lineage._Partitions, "own", own_whatever_is_read),
     "any key carries": lambda m: m.setattr(lineage._Partitions, "_written", lambda self, t, s, _, found: self.own(t, s, found) is not None),
+    "every form is one to one": lambda m: m.setattr(lineage, "one_to_one", lambda scalar: len(vars_of(scalar)) == 1),
+    "one form is as good as another": lambda m: m.setattr(lineage._Partitions, "_form_of", _any_form),
+    "a key is the form of any other": lambda m: m.setattr(lineage._Partitions, "_is_formed", lambda *_: True),
+    "COALESCE is its last": lambda m: m.setattr(lineage, "_name", _last_of_coalesce),
     "groups do not matter": lambda m: m.setattr(lineage._Partitions, "_derived", lambda *_: True),
     "all positions are alike": lambda m: m.setattr(lineage._Partitions, "_alike", lambda *_: True),
     "LIMIT does not matter": lambda m: m.setattr(views.Finality, "of", _unlimited),
 }  # fmt: skip
 
 
-def _any_seal(self: views.Finality, relation: str, outputs: dict[str, str]) -> SealOf:
+def _any_seal(self: views.Finality, relation: str, carriers: dict[str, Carrier]) -> SealOf:
     seal = self.seals[relation][0]
-    return SealOf(relation, seal.name, seal.columns, tuple(outputs.values()))
+    return SealOf(relation, seal.name, seal.columns, tuple(str(c.output) for c in carriers.values()))
 
 
+def _any_form(self: lineage._Partitions, scalar: Scalar, equal: dict[str, str]) -> str | None:
+    found = lineage._as_form(scalar)
+    return None if found is None else _name(found[0], equal)
+
+
+def _last_of_coalesce(scalar: Scalar, equal: dict[str, str]) -> str | None:
+    return _name(scalar.args[-1] if isinstance(scalar, Call) and scalar.op == "coalesce" else scalar, equal)
+
+
+_name = lineage._name
 _of = views.Finality.of
 
 

@@ -48,6 +48,23 @@ def outcomes(rt: Runtime) -> dict[tuple[str, str], str | None]:
     return {(f.view, f.value): f.verdict for f in rt.catalog.finals.finals()}
 
 
+def test_rows_that_show_a_form_of_the_value_equal_their_recomputation(tmp_path: Path, spark: SparkSession) -> None:
+    views = {
+        "texts": "SELECT 'c' || CAST(campaign AS STRING) AS c, COUNT(*) AS n FROM clicks GROUP BY 1",
+        "moved": "SELECT c.campaign + 1 AS c, name FROM clicks c JOIN ads a ON c.campaign = a.campaign",
+    }
+    with sealed_project(tmp_path, 1, views=views) as rt, patch.object(InProcess, "session", spark, create=True):
+        append_sealing(rt, 0, FIRST, "a", {"clicks": [1, 2], "ads": [1, 2]})
+        run_minibatch(rt, 0, [])
+        finalise(rt)
+        found = validate_finals(rt)
+        assert {(v.partition.view, v.partition.value) for v in found} == {
+            (n, v) for n in views for v in ('["1"]', '["2"]')
+        }
+        assert all(v.success for v in found), [str(v) for v in found]
+        assert sum(v.partition.rows for v in found) > 4
+
+
 def test_final_partitions_equal_their_recomputation(rt: Runtime) -> None:
     finalise(rt)
     found = validate_finals(rt)

@@ -9,13 +9,15 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 
-from cumulus_ops.coordination.finality.lineage import Lineage
+from cumulus_ops.coordination.finality.lineage import VALUE, Lineage
 from cumulus_ops.coordination.finality.views import Finality
 from cumulus_ops.coordination.plan import AT_ONCE, SEALED, SealOf, ViewPlan
 from cumulus_ops.project.settings import SealSettings
+from cumulus_ops.query.answers import _is_own, _read_form
 from m3 import Interpreter, compile_views, parse
 from m3.confluence.proof import prove
 from m3.errors import ValueProblem
+from m3.evaluate import evaluate
 from m3.program import Column, Program
 from tests.support.doubles import DOUBLES
 
@@ -107,6 +109,7 @@ RETRACTING = (
     "SELECT id FROM clicks GROUP BY id HAVING CAST(COUNT(*) AS DOUBLE) * MAX(x) > 0",
     "SELECT id FROM clicks GROUP BY id HAVING CASE WHEN COUNT(*) > 2 THEN -MAX(x) ELSE 0.0 END < 0",
     "SELECT id FROM clicks GROUP BY id HAVING SUM(x) > 0",
+    "SELECT id, ARRAY_AGG(price ORDER BY price) AS prices FROM clicks GROUP BY id",
     "SELECT id FROM clicks GROUP BY id HAVING COUNT(*) <> 2",
     "SELECT id FROM clicks GROUP BY id HAVING COUNT(price) <> 1",
     "SELECT id FROM clicks GROUP BY id HAVING COUNT(*) NOT IN (0, 2)",
@@ -150,11 +153,32 @@ PARTITIONED = (
     "SELECT c.campaign, name FROM clicks c LEFT JOIN ads a ON c.campaign = a.owner",
     "SELECT campaign, COUNT(*) AS n FROM clicks GROUP BY campaign UNION ALL SELECT owner, SUM(name) FROM ads GROUP BY owner",
     "SELECT campaign, 6 / (price - 1) AS x FROM clicks",
+    "SELECT campaign, ARRAY_AGG(price ORDER BY price) AS prices, COUNT(*) AS n FROM clicks GROUP BY campaign",
+    # by a form of it
+    "SELECT campaign + 1 AS campaign, COUNT(*) AS n FROM clicks GROUP BY campaign + 1",
+    "SELECT -campaign AS m, day, COUNT(*) AS n FROM clicks GROUP BY 1, 2",
+    "SELECT 'c' || CAST(campaign AS STRING) AS m, MAX(price) AS most FROM clicks GROUP BY 1",
+    "SELECT campaign + 1 AS m, name FROM clicks c LEFT JOIN ads a ON c.campaign = a.owner",
+    "SELECT campaign + 1 AS m, name FROM clicks c JOIN ads a ON c.campaign + 1 = a.owner + 1",
+    "SELECT m, MAX(n) AS k FROM (SELECT campaign * 2 AS m, id, COUNT(*) AS n FROM clicks GROUP BY 1, 2) GROUP BY m",
+    # the key of an outer join
+    "SELECT COALESCE(c.campaign, a.owner) AS campaign, name FROM clicks c FULL JOIN ads a ON c.campaign = a.owner",
+    "SELECT campaign, COUNT(*) AS n FROM clicks FULL JOIN (SELECT owner AS campaign FROM ads) a USING (campaign) GROUP BY campaign",
+    "SELECT owner AS campaign, name FROM ads WHERE owner NOT IN (SELECT campaign FROM clicks)",
 )
 #: They depend on those of other campaigns.
 MIXING = (
     "SELECT id FROM clicks GROUP BY id HAVING COUNT(*) < 3",
-    "SELECT campaign + 1 AS campaign, COUNT(*) AS n FROM clicks GROUP BY campaign + 1",
+    "SELECT campaign * 0 AS campaign, COUNT(*) AS n FROM clicks GROUP BY campaign * 0",
+    "SELECT campaign - id AS m, COUNT(*) AS n FROM clicks GROUP BY campaign - id",
+    "SELECT campaign / 2 AS m, COUNT(*) AS n FROM clicks GROUP BY campaign / 2",
+    "SELECT ABS(campaign - 1) AS m, COUNT(*) AS n FROM clicks GROUP BY 1",
+    "SELECT campaign + 1 AS m, name FROM clicks c JOIN ads a ON c.campaign + 1 = a.owner",
+    "SELECT campaign + 1 AS m, name FROM clicks c JOIN ads a ON c.id = a.owner",
+    "SELECT id + 1 AS m, COUNT(*) AS n FROM clicks GROUP BY 1",
+    "SELECT c.id + 1 AS m, name FROM clicks c JOIN ads a ON c.campaign = a.owner",
+    "SELECT m, COUNT(*) AS n FROM (SELECT campaign + 1 AS m FROM clicks UNION ALL SELECT campaign FROM clicks) x GROUP BY m",
+    "SELECT m, COUNT(*) AS n FROM (SELECT campaign + 1 AS m FROM clicks UNION ALL SELECT campaign + 2 FROM clicks) x GROUP BY m",
     "SELECT campaign, COUNT(*) AS n FROM clicks GROUP BY ROLLUP (campaign)",
     "SELECT a.campaign, COUNT(*) AS n FROM clicks a JOIN clicks b ON a.id = b.id GROUP BY a.campaign",
     "SELECT campaign, RANK() OVER (ORDER BY price) AS r FROM clicks",
@@ -174,6 +198,11 @@ MIXING = (
     # written by hand: what has been counted so far, of all campaigns
     "MAP so_far[] : INT; MAP n[campaign INT] : INT; VIEW v[campaign INT] VALUES n = n COLUMNS campaign = campaign, n = n; "
     "ON +clicks(id, campaign, day, price, x) DO { n[campaign] += so_far[]; so_far[] += 1 }",
+    "MAP n[campaign INT] : INT; VIEW v[campaign INT] VALUES n = n COLUMNS campaign = campaign, n = n; "
+    "ON +clicks(id, campaign, day, price, x) DO { n[COALESCE(id, campaign)] += 1; n[campaign] += 1 }",
+    "MAP n[m INT] : INT; MAP pairs[m INT, campaign INT] : INT; VIEW v[m INT] VALUES n = n COLUMNS m = m, n = n; "
+    "ON +clicks(id, campaign, day, price, x) DO { n[campaign + 1] += 1; pairs[id + 1, campaign] += 1 } "
+    "ON +ads(id, owner, name) DO { n[owner + 1] += 1; n[m] += pairs[m, owner] }",
 )
 ALL = (*MONOTONE, *RETRACTING, *PARTITIONED, *MIXING)
 
@@ -281,11 +310,12 @@ def _mixed(sql: str, seals: Sequence[SealOf], moments: Sequence[Moment], columns
             seal = next((s for s in seals if s.relation == relation), None)
             if seal is not None and _value(relation, seal.seal, row) == value:
                 alone.apply(sign, relation, row)
+        shown = shown_as(seals[0], value)
         found = [
-            None if rows is None else Counter({r: n for r, n in rows.items() if tuple(r[p] for p in position) == value})
+            None if rows is None else Counter({r: n for r, n in rows.items() if tuple(r[p] for p in position) == shown})
             for rows in (moments[-1].rows, _rows(alone))
         ]
-        if None not in found and found[0] != found[1]:
+        if shown is not None and None not in found and found[0] != found[1]:
             yield f"{value} of {sql} is {found[0]}, and by its own events {found[1]}"
 
 
@@ -294,8 +324,19 @@ def _final(
 ) -> dict[Row, int]:
     """The rows whose value is closed in all relations."""
     at = {s.relation: [columns.index(o) for o in s.output] for s in seals}
+    shown = {s.relation: {shown_as(s, v) for r, seal, v in closed if (r, seal) == (s.relation, s.seal)} for s in seals}
     return {
         row: n
         for row, n in (rows or Counter()).items()
-        if all((s.relation, s.seal, tuple(row[i] for i in at[s.relation])) in closed for s in seals)
+        if all(tuple(row[i] for i in at[s.relation]) in shown[s.relation] for s in seals)
     }
+
+
+def shown_as(seal: SealOf, value: Row) -> Row | None:
+    """What a view shows of a seal's value; None if it closes no partition there."""
+    types = {c.name: c.type for r in RELATIONS if r.name == seal.relation for c in r.columns}
+    forms = [_read_form(text, types[c]) for text, c in zip(seal.forms or ("",) * len(value), seal.columns, strict=True)]
+    pairs = list(zip(forms, value, strict=True))
+    if not all(form is None or _is_own(form, v) for form, v in pairs):  # type: ignore[arg-type]
+        return None
+    return tuple(v if form is None else evaluate(form, {VALUE: v}) for form, v in pairs)  # type: ignore[dict-item]

@@ -20,6 +20,7 @@ from cumulus_ops.coordination.labelling.analysis import LOGGED, analyse
 from cumulus_ops.coordination.labelling.annotations import Annotation, Component, Dataflow, Stream
 from cumulus_ops.coordination.labelling.strategies import coordinate
 from cumulus_ops.coordination.plan import AT_ONCE, COMMITTED, SEALED, EdgePlan, SealOf, ViewPlan
+from m3.formatting import format_scalar
 from m3.program import Program, View
 
 if TYPE_CHECKING:
@@ -95,7 +96,9 @@ class Finality:
                 for c in self.program.relation_by_name[r].columns
                 if c.name == name
             ]
-            if carrier.output is not None and all(c.type.same_as(type_) for c in columns):
+            shown = columns[0].type if carrier.form is None else carrier.form.type
+            alike = shown.same_as(type_) and all(c.type.same_as(columns[0].type) for c in columns)
+            if carrier.output is not None and alike:
                 found.append(carrier)
         return found
 
@@ -105,19 +108,18 @@ class Finality:
         """Ways to find a seal of the first relation, and one of each other, in the same columns of a view."""
         choices = [[c for c in carriers if c.columns[relations[0]] == column] for column in seal.columns]
         for chosen in itertools.product(*choices):
-            outputs = [c.output for c in chosen]
-            if len(set(outputs)) < len(outputs):
+            if len({c.output for c in chosen}) < len(chosen):
                 continue
-            found = [self._seal_on(r, {c.columns[r]: str(c.output) for c in chosen}) for r in relations[1:]]
-            first = SealOf(relations[0], seal.name, tuple(seal.columns), tuple(map(str, outputs)))
+            found = [self._seal_on(r, {c.columns[r]: c for c in chosen}) for r in relations[1:]]
+            first = _seal_of(relations[0], seal, chosen)
             if all(found):
                 yield (first, *(s for s in found if s is not None))
 
-    def _seal_on(self, relation: str, outputs: Mapping[str, str]) -> SealOf | None:
-        """The relation's seal on just these columns (column -> output)."""
+    def _seal_on(self, relation: str, carriers: Mapping[str, Carrier]) -> SealOf | None:
+        """The relation's seal on just these columns (column -> what it comes through to)."""
         for seal in self.seals[relation]:
-            if set(seal.columns) == set(outputs):
-                return SealOf(relation, seal.name, tuple(seal.columns), tuple(outputs[c] for c in seal.columns))
+            if set(seal.columns) == set(carriers):
+                return _seal_of(relation, seal, [carriers[c] for c in seal.columns])
         return None
 
     def _unsealed(self, view: View) -> str:
@@ -199,6 +201,18 @@ class Finality:
 
     def _all_sealed(self, relations: Sequence[str]) -> bool:
         return all(self.seals.get(r) for r in relations)
+
+
+def _seal_of(relation: str, seal: SealSettings, carriers: Sequence[Carrier]) -> SealOf:
+    """A seal whose columns come through to these, in their order."""
+    forms = tuple("" if c.form is None else format_scalar(c.form) for c in carriers)
+    return SealOf(
+        relation,
+        seal.name,
+        tuple(seal.columns),
+        tuple(str(c.output) for c in carriers),
+        forms if any(forms) else (),
+    )
 
 
 def _named(seals: Sequence[SealOf]) -> str:

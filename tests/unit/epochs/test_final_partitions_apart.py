@@ -58,6 +58,23 @@ def test_what_is_final_is_read_although_another_partition_fails(where: str, tmp_
             read_answer(rt, "v", as_of=0)
 
 
+def test_a_view_that_shows_a_form_of_a_value_is_final_where_that_can_be_computed(tmp_path: Path) -> None:
+    """``campaign * 9e17`` fails from 11 on, and is NULL where it fails, as it is for NULL: what is shown for NULL is final with its epoch only."""
+    views = {"v": "SELECT campaign * 900000000000000000 AS m, COUNT(*) AS n FROM clicks GROUP BY 1"}
+    with sealed_project(tmp_path, 1, views=views) as rt:
+        apply(rt, [click(1, 5), click(None, 5)], "a", {"clicks": [1, None, 11]})  # type: ignore[arg-type,list-item]
+        assert [f.value for f in finalise(rt).partitions] == ['["1"]']
+        assert rt.catalog.finals.newly_closed() == []
+        answer = read_answer(rt, "v")
+        assert answer.rows.to_pylist() == [{"m": 9 * 10**17, "n": 1}]
+        assert answer.final_by.to_pylist() == ["seal campaign=1"]
+        apply(rt, [click(12, 5)], "b")
+        assert read_answer(rt, "v").rows.equals(answer.rows)
+        vote(rt, 0, 0)
+        commit(rt, 0)
+        assert "campaign * 900000000000000000" in str(read_answer(rt, "v").error)
+
+
 @pytest.mark.parametrize("how", ["damaged", "gone"])
 def test_an_unreadable_batch_that_is_set_aside_holds_up_its_own_relation_only(how: str, tmp_path: Path) -> None:
     views = {"v": "SELECT campaign, COUNT(*) AS n FROM clicks GROUP BY campaign", "a": "SELECT campaign, name FROM ads"}
