@@ -34,6 +34,7 @@ else:  # for who shows a status
 
 __all__ = [
     "age_text",
+    "cell_text",
     "console",
     "coordinator_table",
     "plain",
@@ -119,6 +120,18 @@ def _lines(value: object) -> Text:
     return Text("\n".join(map(visible, str(value).split("\n"))))
 
 
+def cell_text(value: object) -> str:
+    """A value of a view for people; texts in lists have quotes.
+
+    >>> cell_text([Decimal("1.50"), None]), cell_text(["a, b"]), cell_text(None), cell_text("x")
+    ('[1.50, NULL]', '["a, b"]', 'NULL', 'x')
+    """
+    if isinstance(value, list):
+        parts = (json.dumps(v, ensure_ascii=False) if isinstance(v, str) else cell_text(v) for v in value)
+        return f"[{', '.join(parts)}]"
+    return "NULL" if value is None else str(value)
+
+
 def print_rows(rows: pa.Table, title: str, limit: int | None) -> None:
     """A table's rows, at most ``limit`` of them."""
     table = Table(title=_lines(title), title_justify="left")
@@ -126,7 +139,7 @@ def print_rows(rows: pa.Table, title: str, limit: int | None) -> None:
         is_number = str(field.type).startswith(("int", "uint", "decimal", "float", "double"))
         table.add_column(_lines(field.name), justify="right" if is_number else "left")
     for row in rows.slice(0, limit).to_pylist():
-        table.add_row(*("NULL" if value is None else _lines(value) for value in row.values()))
+        table.add_row(*(_lines(cell_text(value)) for value in row.values()))
     out = console()
     out.print(table)
     left = rows.num_rows - (limit if limit is not None else rows.num_rows)

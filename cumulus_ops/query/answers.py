@@ -32,16 +32,15 @@ from cumulus_ops.maps.columns import to_physical
 from cumulus_ops.opening.runtime import Runtime
 from cumulus_ops.project.errors import IntegrityProblem, ViewInError
 from cumulus_ops.project.versions import epoch_end
+from cumulus_ops.query.partitions import Partitions, typed_values
 from cumulus_ops.query.read import (
     Kept,
     Moment,
-    Partitions,
     all_rows,
     in_order,
     read_view,
     require_retained,
     snapshot_epoch,
-    typed_values,
 )
 from m3.datatypes import Type
 from m3.evaluate import DEFAULTS, Value, evaluate

@@ -7,7 +7,6 @@ those runs stay until it is done, however long that takes.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import reduce
@@ -17,19 +16,20 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from cumulus_ops.catalog.records import Run
-from cumulus_ops.compute.collected import make_lists
 from cumulus_ops.compute.vector import Frame, evaluate, evaluate_logical, select
 from cumulus_ops.coordination.barriers import CHECKPOINT, waits_for
-from cumulus_ops.maps.columns import alike, logical_type, physical_type, stack, to_column, to_logical, to_numpy
+from cumulus_ops.maps.columns import logical_type, physical_type, stack, to_column, to_logical, to_numpy
 from cumulus_ops.maps.deltas import VALUE, VERSION, digits_of, sum_exactly, value_column
 from cumulus_ops.maps.encodings import is_number
-from cumulus_ops.maps.lookup import Slices, probe, read_slices
+from cumulus_ops.maps.lookup import probe, read_slices
 from cumulus_ops.maps.packs import open_run
 from cumulus_ops.maps.runs import AccessPath, RunData
 from cumulus_ops.opening.runtime import Runtime
 from cumulus_ops.project.errors import InputProblem, NotYet, ViewInError
 from cumulus_ops.project.versions import epoch_end
-from m3.datatypes import Type, from_units
+from cumulus_ops.query.lists import collect_lists, rank_lists
+from cumulus_ops.query.partitions import Partitions
+from m3.datatypes import from_units
 from m3.program import MapDecl, View, ViewList
 from m3.scalars import Scalar, Var, call, vars_of
 from m3.view_errors import IN_CONDITION, failed_check, in_column, unreadable
@@ -37,7 +37,6 @@ from m3.view_errors import IN_CONDITION, failed_check, in_column, unreadable
 __all__ = [
     "Kept",
     "Moment",
-    "Partitions",
     "all_rows",
     "entries_to_read",
     "failed_check_of",
@@ -49,75 +48,10 @@ __all__ = [
     "read_view",
     "require_retained",
     "snapshot_epoch",
+    "sort_places",
     "stored_groups",
     "sum_maps",
-    "typed_values",
 ]
-
-
-# Which rows belong to which partitions: values of some columns, found for whole columns at a time.
-
-
-@dataclass(frozen=True)
-class Partitions:
-    """Distinct values of some columns, by column; partition i has the values at place i. NULL is a value like any other.
-
-    >>> some = Partitions((pa.array([1, None]), pa.array(["a", "b"])))
-    >>> some.place([pa.array([1, 1, None]), pa.array(["a", "b", "b"])]).tolist()
-    [0, -1, 1]
-    """
-
-    columns: tuple[pa.Array, ...]
-
-    def __len__(self) -> int:
-        return len(self.columns[0]) if self.columns else 0
-
-    def place(self, columns: Sequence[pa.Array | pa.ChunkedArray]) -> np.ndarray:
-        """Which of the partitions each row is in, given the columns in the same order; -1 for none."""
-        # Column by column, each row and each partition gets a number that says which values it has in the columns so far. It stays below
-        # the number of partitions, however many columns there are; a row that has no partition's values has -1 from then on.
-        mine = np.zeros(len(self), np.int64)
-        theirs = np.zeros(len(columns[0]), np.int64)
-        for values, column in zip(self.columns, columns, strict=True):
-            distinct = values.unique()
-            codes = _encode(values, distinct) + mine * len(distinct)
-            found = _encode(column, distinct)
-            there = np.where((found < 0) | (theirs < 0), -1, found + theirs * len(distinct))
-            known, mine = np.unique(codes, return_inverse=True)
-            theirs = _find_position(there, known)
-        order = np.argsort(mine)
-        places = np.concatenate([order, [-1]])
-        found_at: np.ndarray = places[_find_position(theirs, mine[order])]
-        return found_at
-
-
-def _encode(column: pa.Array | pa.ChunkedArray, distinct: pa.Array) -> np.ndarray:
-    """The place of each value among some; -1 for others."""
-    if isinstance(column, pa.ChunkedArray):
-        column = column.combine_chunks()
-    column, distinct = alike([column, distinct])
-    found = pc.index_in(column, value_set=distinct, skip_nulls=False)
-    places: np.ndarray = pc.fill_null(found, -1).to_numpy(zero_copy_only=False).astype(np.int64)
-    return places
-
-
-def _find_position(values: np.ndarray, known: np.ndarray) -> np.ndarray:
-    """The position of each value among some ascending ones; -1 for others."""
-    if not len(known):
-        return np.full(len(values), -1, np.int64)
-    at = np.minimum(np.searchsorted(known, values), len(known) - 1)
-    return np.where(known[at] == values, at, -1)
-
-
-def typed_values(texts: Sequence[str], types: Sequence[Type]) -> Partitions:
-    """Values of a seal, as the catalog has them, in the types of their columns.
-
-    >>> typed_values(['["7", null]'], [Type("int"), Type("string")]).columns[0].to_pylist()
-    [7]
-    """
-    rows = [json.loads(text) for text in texts]
-    columns = [pa.array([row[i] for row in rows], pa.string()) for i in range(len(types))]
-    return Partitions(tuple(c.cast(logical_type(t)) for c, t in zip(columns, types, strict=True)))
 
 
 # The stored entries of maps, summed up: as of a commit, up to a version, of some partitions.
@@ -439,27 +373,13 @@ def _drop_zeros(total: pa.Table, names: list[str]) -> pa.Table:
 
 
 def _read_list(rt: Runtime, view: View, made: ViewList, frame: Frame, moment: Moment, kept: Kept | None) -> pa.Array:
-    """A list for each row: the entries of its map are sorted by groups as a whole, and rows take theirs."""
-    decl, width = rt.program.map_by_name[made.map], len(made.at)
+    """A list for each row."""
     names = [k.name for k in view.keys]
     mine = None  # the partitions' entries only, if the groups say in which they are
     if kept is not None and all(names[k] in made.at for k in kept.keys):
         mine = Kept(tuple(made.at.index(names[k]) for k in kept.keys), kept.values)
     entries = sum_maps(rt, [made.map], moment, mine)
-    keys = [entries[f"#{i}"].combine_chunks() for i in range(len(decl.keys))]
-    rows = [frame.columns[name] for name in made.at]
-    if width:
-        distinct = pa.table(rows, list(made.at)).group_by(list(made.at), use_threads=False).aggregate([])
-        groups = Partitions(tuple(distinct[name].combine_chunks() for name in made.at))
-        request, place, number = groups.place(keys[:width]), groups.place(rows), len(groups)
-    else:
-        request, place, number = np.zeros(len(entries), np.int64), np.zeros(frame.rows, np.int64), 1
-    wanted = np.flatnonzero(request >= 0)
-    free = tuple(column.take(pa.array(wanted)) for column in keys[width:])
-    counts = to_numpy(entries[made.map].combine_chunks())[wanted]
-    found = Slices(request[wanted], free, {made.map: counts}, np.zeros(len(wanted), np.int64))
-    lists = make_lists(made, decl.keys[-1].type, found, number)
-    return lists if np.array_equal(place, np.arange(number)) else lists.take(pa.array(place))
+    return collect_lists(made, rt.program.map_by_name[made.map], entries, frame)
 
 
 def _evaluate_columns(view: View, entries: pa.Table, read_list: Callable[[ViewList, Frame], pa.Array]) -> pa.Table:
@@ -502,15 +422,17 @@ def _describe_failure(view: View, what: str, expression: Scalar, frame: Frame) -
 
 def _sort_ascending(table: pa.Table) -> np.ndarray:
     """The places of the rows in the order of all columns; NULL is the least."""
-    return _sort_places(table, [(name, False) for name in table.column_names])
+    return sort_places(table, [(name, False) for name in table.column_names])
 
 
-def _sort_places(table: pa.Table, order: Sequence[tuple[str, bool]]) -> np.ndarray:
+def sort_places(table: pa.Table, order: Sequence[tuple[str, bool]]) -> np.ndarray:
     """The places of the rows in the order of some columns, each (name, descending); NULL is the least, NaN the greatest number."""
     for index, (name, column) in enumerate(zip(table.column_names, table.columns, strict=True)):
         if pa.types.is_floating(column.type):  # Arrow sorts NaN to NULL's end, ascending and descending
             ranks = pc.rank(column.combine_chunks(), sort_keys="ascending", tiebreaker="dense")
             table = table.set_column(index, name, pc.if_else(pc.is_null(column), None, ranks))
+        elif pa.types.is_list(column.type):
+            table = table.set_column(index, name, rank_lists(column.combine_chunks()))
     keys = [(name, *(("descending", "at_end") if down else ("ascending", "at_start"))) for name, down in order]
     return to_numpy(pc.sort_indices(table, sort_keys=keys))
 
@@ -523,5 +445,5 @@ def in_order(view: View, table: pa.Table) -> pa.Table:
     ):  # which rows are first is to be decided without an ORDER BY, too
         chosen = {index for index, _ in view.order}
         ties = [(i, False) for i in range(len(view.columns)) if i not in chosen]
-        table = table.take(_sort_places(table, [(table.column_names[i], down) for i, down in [*view.order, *ties]]))
+        table = table.take(sort_places(table, [(table.column_names[i], down) for i, down in [*view.order, *ties]]))
     return table.slice(view.offset, view.limit)

@@ -27,7 +27,7 @@ from cumulus_ops.project.versions import EPOCHS_MAX
 from cumulus_ops.publishing.final_tables import appended_rows, final_table
 from cumulus_ops.publishing.telling import watch_step
 from cumulus_ops.query.answers import SealedView, find_sealed_view, read_final_rows
-from cumulus_ops.query.read import Partitions
+from cumulus_ops.query.partitions import Partitions
 from cumulus_ops.validation.comparison import compare, describe_comparison
 from cumulus_ops.validation.judge import Compared
 from cumulus_ops.validation.request import ViewToValidate, ViewVerdict, write_arrow

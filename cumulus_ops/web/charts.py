@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from fastapi import Request
 
 from cumulus_ops.catalog.epochs import EpochNumbers, Transition
+from cumulus_ops.cli.output import cell_text
 from cumulus_ops.project.rhythm import Rhythm
 from cumulus_ops.project.verdicts import FAILED
 from cumulus_ops.templates import open_templates
@@ -35,7 +36,7 @@ def render(template: str, request: Request, **values: Any) -> str:
 @cache
 def _templates() -> Environment:
     templates = open_templates("cumulus_ops.web", "html")
-    templates.filters |= {"age": age, "number": number, "moment": moment, "seconds": seconds, "text": text}
+    templates.filters |= {"age": age, "number": number, "moment": moment, "seconds": seconds, "text": cell_text}
     return templates
 
 
@@ -80,11 +81,6 @@ def number(value: float) -> str:
 def moment(at: datetime.datetime | None) -> str:
     """A moment to the second."""
     return "" if at is None else at.strftime("%Y-%m-%d %H:%M:%S UTC")
-
-
-def text(value: object) -> str:
-    """A value of a view as text; NULL is said to be NULL."""
-    return "NULL" if value is None else str(value)
 
 
 # A small chart of a view: rows as a line, and marks where it was corrected, epoch by epoch.

@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from cumulus_ops.catalog.catalog import Catalog
 from cumulus_ops.cli.writing import FORMATS
@@ -17,7 +16,7 @@ from cumulus_ops.opening.runtime import open_runtime
 from cumulus_ops.project.errors import CumulusError, InputProblem
 from cumulus_ops.project.settings import Project
 from cumulus_ops.publishing.delta_tables import count_rows, first_rows
-from cumulus_ops.query.read import entries_to_read, read_view
+from cumulus_ops.query.read import entries_to_read, read_view, sort_places
 from m3.formatting import program_from_json
 from m3.program import Program, View
 
@@ -152,8 +151,7 @@ def _read_maps(project: Project, catalog: Catalog, view: View) -> _Found:
 def _sort_by_columns(
     table: pa.Table, epoch: int | None, total: int, *, is_published: bool, is_ordered: bool = False
 ) -> _Found:
-    """The rows sorted by all columns, the first one first, unless they have an order already, or a column is of a type that has none."""
-    has_order = not any(pa.types.is_nested(column.type) for column in table.columns)
-    if not is_ordered and has_order and table.column_names:
-        table = table.take(pc.sort_indices(table, sort_keys=[(n, "ascending", "at_start") for n in table.column_names]))
-    return _Found(table, epoch, total, is_published, is_ordered or has_order)
+    """The rows sorted by all columns, the first one first, unless they have an order already."""
+    if not is_ordered and table.column_names:
+        table = table.take(sort_places(table, [(name, False) for name in table.column_names]))
+    return _Found(table, epoch, total, is_published, is_sorted=True)

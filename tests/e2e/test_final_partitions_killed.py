@@ -17,6 +17,7 @@ from cumulus_ops.publishing.final_tables import final_table
 from cumulus_ops.query.answers import read_answer
 from cumulus_ops.query.read import read_view
 from tests.support.children import finish_epochs, start, wait
+from tests.support.projects import as_row
 from tests.support.sealed import SEALED, append_sealing, sealed_settings
 
 CLICKS = [("clicks", 1, (n, n % 4, n % 3)) for n in range(24)]
@@ -41,7 +42,7 @@ def promised(project: Project) -> dict[str, Counter[tuple[object, ...]]]:
         for view in SEALED if rt.catalog.finals.finals() else ():
             answer = read_answer(rt, view)
             rows = zip(answer.final_by.to_pylist(), answer.rows.to_pylist(), strict=True)
-            found[view] = Counter(tuple(row.values()) for by, row in rows if by.startswith("seal"))
+            found[view] = Counter(as_row(row.values()) for by, row in rows if by.startswith("seal"))
         return found
 
 
@@ -63,6 +64,6 @@ def test_what_was_final_when_its_process_died_stays(fault: str, tmp_path: Path) 
             rows = [row for row in read_view(rt, view).to_pylist() if row["campaign"] in (1, 2)]
             path = final_table(rt.project, view)
             published = DeltaTable(str(path)).to_pyarrow_table().to_pylist()
-            expected = Counter(tuple(row.values()) for row in rows)
-            assert expected == after[view] == Counter(tuple(row.values()) for row in published), view
+            expected = Counter(as_row(row.values()) for row in rows)
+            assert expected == after[view] == Counter(as_row(row.values()) for row in published), view
             assert expected

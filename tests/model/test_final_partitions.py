@@ -32,7 +32,7 @@ from cumulus_ops.publishing.publishing import list_awaiting, publish
 from cumulus_ops.query.answers import read_answer
 from cumulus_ops.query.read import read_view
 from tests.support.catalogs import set_aside
-from tests.support.projects import Event, interpret
+from tests.support.projects import Event, as_row, interpret
 from tests.support.sealed import append_sealing, sealed_project
 
 #: More with `FINALS=100 pytest tests/model/test_final_partitions.py`.
@@ -259,14 +259,14 @@ def _campaign(event: Event) -> object:
 
 
 def _counted(rows: list[dict[str, object]]) -> Counter[Row]:
-    return Counter(tuple(row.values()) for row in rows)
+    return Counter(as_row(row.values()) for row in rows)
 
 
 def _by_label(rt: Runtime, view: str) -> dict[str, Counter[Row]]:
     answer = read_answer(rt, view)
     found: dict[str, Counter[Row]] = defaultdict(Counter)
     for label, row in zip(answer.final_by.to_pylist(), answer.rows.to_pylist(), strict=True):
-        found[label][tuple(row.values())] += 1
+        found[label][as_row(row.values())] += 1
     return found
 
 

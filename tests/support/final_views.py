@@ -77,6 +77,7 @@ MONOTONE = (
 #: A row may go, although nothing is deleted.
 RETRACTING = (
     "SELECT id, COUNT(*) AS n FROM clicks GROUP BY id HAVING COUNT(*) > 2",
+    "SELECT id, ARRAY_AGG(price) AS prices FROM clicks GROUP BY id",
     "SELECT id FROM clicks GROUP BY id HAVING COUNT(*) < 3",
     "SELECT id FROM clicks GROUP BY id HAVING COUNT(*) = 2",
     "SELECT id FROM clicks GROUP BY id HAVING NOT COUNT(*) > 2",
@@ -141,6 +142,8 @@ RETRACTING = (
 )
 #: Rows of a campaign depend on the events of that campaign alone.
 PARTITIONED = (
+    "SELECT campaign, ARRAY_AGG(id ORDER BY day) AS ids, COUNT(*) AS n FROM clicks GROUP BY campaign",
+    "SELECT campaign, id, ARRAY_AGG(price) AS prices, MAX(day) AS last FROM clicks GROUP BY campaign, id",
     "SELECT campaign, id FROM clicks GROUP BY campaign, id HAVING COUNT(*) < 3",
     "SELECT id, campaign, COUNT(*) AS n FROM clicks GROUP BY campaign, id",
     "SELECT campaign, MAX(n) AS most FROM (SELECT campaign, id, COUNT(*) AS n FROM clicks GROUP BY 1, 2) GROUP BY 1",

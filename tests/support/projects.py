@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import datetime
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from decimal import Decimal
 from pathlib import Path
 
@@ -60,6 +60,11 @@ def make_project(
         executor or ExecutorSettings(kind="inprocess"),
         settle=datetime.timedelta(0),
     )
+
+
+def as_row(values: Iterable[object]) -> Row:
+    """A row of a table as the interpreter has it: its lists are tuples."""
+    return tuple(tuple(v) if isinstance(v, list) else v for v in values)
 
 
 def append_events(

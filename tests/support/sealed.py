@@ -25,15 +25,16 @@ SEALS = {
     "clicks": (SealSettings("campaign", ("campaign",), "registered"),),
     "ads": (SealSettings("campaign", ("campaign",), "registered"),),
 }
-#: Counts and sums; a join of two sealed relations; what is derived; a bag; and one that only an epoch makes final.
+#: Counts and sums; a join of two sealed relations; what is derived; a bag; lists; and one that only an epoch makes final.
 VIEWS = {
     "counts": "SELECT campaign, COUNT(*) AS n, SUM(price) AS total FROM clicks GROUP BY campaign ORDER BY n DESC, campaign",
     "named": "SELECT c.campaign, a.name, COUNT(*) AS n FROM clicks c JOIN ads a ON c.campaign = a.campaign GROUP BY c.campaign, a.name",
     "dearest": "SELECT campaign, MAX(price) AS price, COUNT(DISTINCT price) AS prices FROM clicks GROUP BY campaign HAVING COUNT(*) > 1",
     "bag": "SELECT campaign, price FROM clicks WHERE price > 1",
+    "lists": "SELECT campaign, ARRAY_AGG(price ORDER BY id DESC) AS prices, MIN(id) AS first FROM clicks GROUP BY campaign",
     "total": "SELECT SUM(price) AS total FROM clicks",
 }
-SEALED = ("counts", "named", "dearest", "bag")
+SEALED = ("counts", "named", "dearest", "bag", "lists")
 
 
 @contextmanager

@@ -31,10 +31,17 @@ def folder(tmp_path_factory):
     (folder / "views" / "notes.sql").write_text(
         "SELECT o_id, o_note, SUM(o_price) AS price FROM orders GROUP BY o_id, o_note\n"
     )
+    (folder / "views" / "lists.sql").write_text(
+        "SELECT COUNT(*) AS n, ARRAY_AGG(o_price ORDER BY o_id) AS prices, ARRAY_AGG(o_note ORDER BY o_id) AS notes, "
+        "ARRAY_AGG(o_customer ORDER BY o_id) AS customers FROM orders\n"
+    )
     file = folder / "cumulus.yaml"
     text = file.read_text().replace("kind: spark", "kind: inprocess")
     file.write_text(
-        text.replace("  revenue: views/revenue.sql\n", "  revenue: views/revenue.sql\n  notes: views/notes.sql\n")
+        text.replace(
+            "  revenue: views/revenue.sql\n",
+            "  revenue: views/revenue.sql\n  notes: views/notes.sql\n  lists: views/lists.sql\n",
+        )
     )
     project = load_project(folder)
     initialise(project)
@@ -187,3 +194,17 @@ def test_only_regular_files_are_replaced_and_links_followed(query, tmp_path):
     assert query("notes", "--format", "csv", "--output", "link.csv").exit_code == 0
     assert (tmp_path / "link.csv").is_symlink()
     assert len(rows_of((tmp_path / "real.csv").read_text())) == 3
+
+
+def test_lists_are_lists_in_every_format(query, tmp_path):
+    prices, customers = ["9999999999999.99", "0.10", "0.20"], [name for _, name, _ in ORDERS]
+    (row,) = json.loads(query("lists", "--json").stdout)
+    assert (row["prices"], row["notes"], row["customers"]) == (prices, [None] * 3, customers)
+    (row,) = csv.DictReader(io.StringIO(query("lists", "--format", "csv").stdout))
+    assert (json.loads(row["prices"]), json.loads(row["customers"])) == (prices, customers)
+    query("lists", "-o", "l.parquet")
+    held = pq.read_table(tmp_path / "l.parquet")
+    assert held["prices"].to_pylist() == [list(map(Decimal, prices))]
+    said = query("lists").stdout
+    assert "[9999999999999.99, 0.10, 0.20]" in said
+    assert "[NULL, NULL, NULL]" in said

@@ -19,7 +19,7 @@ from cumulus_ops.project.errors import ViewInError
 from cumulus_ops.publishing.final_tables import final_table
 from cumulus_ops.query.answers import read_answer
 from tests.support.catalogs import set_aside
-from tests.support.projects import Event
+from tests.support.projects import Event, as_row
 from tests.support.sealed import SEALS, VIEWS, append_sealing, sealed_project, sealed_settings
 
 FAILING = {
@@ -133,7 +133,7 @@ def test_values_that_wait_for_another_relations_seal_are_not_read(tmp_path: Path
 
 def published(rt: Runtime, view: str) -> list[tuple[object, ...]]:
     path = final_table(rt.project, view)
-    return sorted(tuple(row.values()) for row in DeltaTable(str(path)).to_pyarrow_table().to_pylist())
+    return sorted(as_row(row.values()) for row in DeltaTable(str(path)).to_pyarrow_table().to_pylist())
 
 
 @pytest.mark.parametrize(
