@@ -382,7 +382,10 @@ def _number_rows(rows: pa.Table, name: str, numbers: np.ndarray | None = None) -
 
 
 def _compare_neighbours(column: pa.Array, tolerance: float) -> tuple[np.ndarray, np.ndarray]:
-    """Of neighbours in a column: whether they are equal, NULL equal to NULL and NaN to NaN; and if not, whether they nearly are."""
+    """Of neighbours in a column: whether they are equal, NULL equal to NULL and NaN to NaN; and if not, whether they nearly are. Lists that
+    nearly are count as equal."""
+    if pa.types.is_list(column.type):
+        column = _write_lists(pa.chunked_array([column]), tolerance)
     first, second = column[:-1], column[1:]
     both_null = pc.and_(pc.is_null(first), pc.is_null(second))
     same = pc.or_(both_null, pc.fill_null(pc.equal(first, second), False))

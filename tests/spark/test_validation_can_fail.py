@@ -67,6 +67,21 @@ def test_one_damaged_value_is_reported_and_nothing_else(spark: SparkSession, tmp
         assert report.docs_index.exists()
 
 
+def test_a_damaged_element_of_a_list_is_reported(spark: SparkSession, tmp_path: Path) -> None:
+    listed = "SELECT priority, ARRAY_AGG(price ORDER BY o.ok DESC) AS prices, COUNT(*) AS n FROM orders o JOIN item i ON o.ok = i.ok GROUP BY priority"
+    project = make_shop(tmp_path, views={"listed": listed})
+    initialise(project)
+    with open_runtime(project, "inprocess") as inner:
+        rt = _on(spark, inner)
+        run_epochs(rt, 1, validating=False)
+        assert validate(rt, 0).success
+        priority, *_ = _damage(rt, "listed_prices")
+        report = validate(rt, 0)
+        (failure,) = report.failures
+        assert "prices" in failure
+        assert f"priority = {priority}" in failure
+
+
 def test_without_corrections_validation_fails(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
