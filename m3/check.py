@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NoReturn
 
-from m3.collected import COLLECTED, INPUTS, misfit
+from m3.collected import COLLECTED, INPUTS, misfit, takes_pairs
 from m3.dataflow import derivation_ranks, strata
 from m3.datatypes import BOOL, INT, Type
 from m3.errors import ProgramError, Span
@@ -462,6 +462,8 @@ def _check_input(program: Program, derived: Derivation, given: Input, group: tup
 
     if given.kind in COLLECTED:
         problem = misfit(given.kind, keys[-1].type, given.parameter)
+        if takes_pairs(given.kind) and (more < 2 or keys[-2].type.kind != "double"):
+            problem = "no pairs of DOUBLEs"
         if problem:
             _fail_derivation(derived, f"{given.kind} of {given.map}: {problem}", "type-mismatch", "change the input")
 

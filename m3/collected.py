@@ -13,12 +13,13 @@ from decimal import Decimal
 from fractions import Fraction
 from typing import Any
 
-from m3.datatypes import Type
+from m3.datatypes import DOUBLE, Type
 from m3.dictionary.types import Value
+from m3.functions import KERNELS
 from m3.program import Input, ViewList
 
 __all__ = [
-    "COLLECTED", "INPUTS", "collected", "interpolated", "listed", "misfit", "place_of_fraction", "rank", "rounded_sum",
+    "COLLECTED", "INPUTS", "STATISTICS", "collected", "compute_statistic", "interpolated", "listed", "misfit", "place_of_fraction", "rank", "rounded_sum", "takes_pairs",
 ]  # fmt: skip
 
 
@@ -34,7 +35,10 @@ def collected(given: Input, entries: Sequence[tuple[Key, int]]) -> Value:
         given: of a kind in :data:`COLLECTED`.
         entries: the keys after the group's, of which the last is the value, and how often each is there, above zero.
     """
-    known = _in_order(given.order, [(key, count) for key, count in entries if key[-1] is not None])
+    rows: list[tuple[Any, int]] = [*entries]
+    if takes_pairs(given.kind):
+        rows = [((*key[:-2], key[-1:-3:-1]), count) for key, count in entries]
+    known = _in_order(given.order, [(key, count) for key, count in rows if key[-1] is not None])
     return COLLECTED[given.kind](known, given.parameter) if known else None
 
 
@@ -130,6 +134,51 @@ def _bits(combine: Callable[[int, int], int], odd: bool = False) -> Callable[[Co
     return compute
 
 
+#: Statistic -> the sums that it is computed from, besides the number of values: of x, of y, and of their products. Of DOUBLEs all values are kept.
+STATISTICS: Mapping[str, tuple[str, ...]] = {
+    **dict.fromkeys(("var_pop", "var_samp", "stddev_pop", "stddev_samp", "regr_sxx"), ("x", "xx")),
+    **dict.fromkeys(("covar_pop", "covar_samp", "regr_sxy"), ("x", "y", "xy")),
+    **dict.fromkeys(("regr_slope", "regr_intercept"), ("x", "y", "xx", "xy")),
+    **dict.fromkeys(("corr", "regr_r2"), ("x", "y", "xx", "yy", "xy")),
+}  # fmt: skip
+
+
+def takes_pairs(kind: str) -> bool:
+    """Whether a statistic is one of pairs: x is the last key, y the one before."""
+    return "y" in STATISTICS.get(kind, ())
+
+
+def compute_statistic(kind: str, count: int, sums: Sequence[Fraction] | None) -> float | None:
+    """A statistic of so many DOUBLEs by their exact sums, rounded once; ``sums`` is None where one of them is not finite.
+
+    >>> compute_statistic("var_pop", 2, [Fraction(3), Fraction(5)])
+    0.25
+    """
+    if sums is None:
+        return None if count < 2 and kind.endswith("_samp") else math.nan
+    try:
+        found: Any = KERNELS[kind]([count, *sums], DOUBLE)
+    except OverflowError:  # beyond DOUBLE; differences of products may be far below zero
+        return math.inf
+    return None if found is None else float(found)
+
+
+def _statistic(kind: str) -> Callable[[Counted, Decimal | str | None], Value]:
+    def compute(values: Counted, _: Decimal | str | None) -> Value:
+        rows = [((value, value) if not isinstance(value, tuple) else value, count) for value, count in values]
+        count = sum(count for _, count in rows)
+        if not all(math.isfinite(v) for pair, _ in rows for v in pair):
+            return compute_statistic(kind, count, None)
+        exact = [(dict(zip("xy", map(Fraction, pair), strict=True)), count) for pair, count in rows]
+        sums = [
+            sum((math.prod((pair[c] for c in name), start=Fraction(n)) for pair, n in exact), Fraction(0))
+            for name in STATISTICS[kind]
+        ]
+        return compute_statistic(kind, count, sums)
+
+    return compute
+
+
 #: Kind of input -> what it is of the values in their order.
 COLLECTED: Mapping[str, Callable[[Counted, Decimal | str | None], Value]] = {
     "percentile_cont": _continuous,
@@ -139,6 +188,7 @@ COLLECTED: Mapping[str, Callable[[Counted, Decimal | str | None], Value]] = {
     "bit_and": _bits(int.__and__),
     "bit_or": _bits(int.__or__),
     "bit_xor": _bits(int.__xor__, odd=True),
+    **{kind: _statistic(kind) for kind in STATISTICS},
 }
 #: Kinds of inputs other than ``value``.
 INPUTS = ("min", "max", "sum", *COLLECTED)
@@ -149,6 +199,7 @@ TAKES: Mapping[str, tuple[str, ...]] = {
     "bit_and": ("int",),
     "bit_or": ("int",),
     "bit_xor": ("int",),
+    **dict.fromkeys(STATISTICS, ("double",)),
 }
 
 

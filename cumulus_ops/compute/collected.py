@@ -17,7 +17,7 @@ from cumulus_ops.maps.columns import canonical, logical_type, physical_type, to_
 from cumulus_ops.maps.deltas import VALUE, sum_exactly, sum_ranges
 from cumulus_ops.maps.lookup import Slices
 from cumulus_ops.project.errors import InputProblem
-from m3.collected import interpolated, rounded_sum
+from m3.collected import STATISTICS, compute_statistic, interpolated, rounded_sum, takes_pairs
 from m3.datatypes import INT, Type
 from m3.errors import ValueProblem
 from m3.program import Input, MapDecl, ViewList, Windowing
@@ -127,6 +127,8 @@ def collect(given: Input, type_: Type, found: Slices, name: str, requests: int) 
         requests: how many there are.
     """
     kind = pa.float64() if given.kind == "percentile_cont" else physical_type(type_)
+    if given.kind in STATISTICS:
+        return _statistics(given.kind, found, name, requests)
     values = _order_values(given.order, type_, _drop_nulls(found, name), name)
     if not len(values.request):
         return pa.nulls(requests, kind)
@@ -252,6 +254,45 @@ _COLLECTED: Mapping[str, Callable[[_Values, Decimal | str | None], pa.Array]] = 
     "bit_or": _bits(np.bitwise_or),
     "bit_xor": _bits(np.bitwise_xor, odd=True),
 }
+
+
+# Statistics of DOUBLEs: as whole numbers of one unit, a power of two, they have exact sums.
+
+
+MANTISSA = 53
+
+
+def _statistics(kind: str, found: Slices, name: str, requests: int) -> pa.Array:
+    """A statistic for each request, of the last free column, and of the one before if it is one of pairs."""
+    columns = found.free[-1 : -3 if takes_pairs(kind) else -2 : -1]
+    known = np.flatnonzero(np.logical_and.reduce([c.is_valid().to_numpy(zero_copy_only=False) for c in columns]))
+    chosen = [c.take(pa.array(known)) for c in columns]
+    request, ranks = found.request[known], [_rank(c, descending=False, first=True) for c in chosen]
+    order = np.lexsort((*ranks, request))
+    fresh = np.flatnonzero(_changes([request[order], *(r[order] for r in ranks)]))
+    counts = sum_ranges(found.values[name][known][order], fresh) if len(fresh) else np.zeros(0, np.int64)
+    kept = counts > 0
+    place, counts = order[fresh[kept]], counts[kept]
+    x = np.array([c.to_numpy(zero_copy_only=False).astype(np.float64)[place] for c in chosen])
+    starts = np.flatnonzero(_changes([request[place]]))
+    result: list[float | None] = [None] * requests
+    for start, end in zip(starts.tolist(), [*starts[1:].tolist(), len(place)], strict=False):
+        sums = _exact_sums(kind, x[:, start:end], counts[start:end].astype(object))
+        result[int(request[place[start]])] = compute_statistic(kind, int(counts[start:end].sum()), sums)
+    return pa.array(result, pa.float64())
+
+
+def _exact_sums(kind: str, x: np.ndarray, counts: np.ndarray) -> list[Fraction] | None:
+    """The sums that a statistic needs, each product as often as its count says; None if a number is not finite."""
+    if not np.isfinite(x).all():
+        return None
+    mantissas, exponents = np.frexp(x)
+    least = int(exponents.min())
+    whole = (mantissas * 2.0**MANTISSA).astype(np.int64).astype(object) << (exponents - least).astype(object)
+    named = dict(zip("xy", whole, strict=False))
+    unit = Fraction(2) ** (least - MANTISSA)
+    products = ((len(c), math.prod(named[letter] for letter in c)) for c in STATISTICS[kind])
+    return [unit**power * int(np.dot(product, counts)) for power, product in products]
 
 
 # Window functions over partitions at several points in time: one partition after the other, by :mod:`m3.windows`.

@@ -20,7 +20,7 @@ from m3.algebra.derive import InputQuery
 from m3.algebra.normal import Form, canonical
 from m3.algebra.rows import Branch, ListQuery, add_conditions, bind, owners
 from m3.algebra.terms import Polynomial, sum_type, unused_name
-from m3.collected import COLLECTED
+from m3.collected import COLLECTED, STATISTICS, takes_pairs
 from m3.datatypes import BOOL, DOUBLE, Type
 from m3.program import Input, MapDecl
 from m3.scalars import Call, Const, Scalar, Scope, Var, call, const, numeric_as_decimal, substitute, vars_of
@@ -32,11 +32,6 @@ from m3.sql.lines import Line
 __all__ = ["Grouping", "compute_default"]
 
 Monomial = tuple[Scalar, ...]
-#: Statistics of pairs (x, y): the operation, and the sums that it is computed from. REGR_SYY is REGR_SXX of the other one.
-PAIRS: Mapping[str, str] = {
-    "covar_pop": "x y xy", "covar_samp": "x y xy", "corr": "x y xx yy xy", "regr_slope": "x y xx xy",
-    "regr_intercept": "x y xx xy", "regr_r2": "x y xx yy xy", "regr_sxx": "x xx", "regr_sxy": "x y xy",
-}  # fmt: skip
 #: What the arguments of the call that is looked at belong to.
 ARGUMENTS = Scope("part", 0)
 
@@ -90,15 +85,18 @@ class Grouping:
             return self._add_input(wish, wanted.function, self._count_known(branches, args, args[0]))
         if wanted.function == "pick":
             return self._pick_row(wanted, branches, args, wish)
-        if wanted.function in COLLECTED:
+        if wanted.function in COLLECTED and not _is_exact(wanted):
             # something of all values in their order: they are the map's last keys, after what they are ordered by
             made = self._count_known(branches, args[:1], *args[1:], args[0])
-            return self._add_input(wish, wanted.function, made, (), wanted.order, wanted.parameter)
+            found = self._add_input(wish, wanted.function, made, (), wanted.order, wanted.parameter)
+            if not takes_pairs(wanted.function):
+                return found
+            return self._defined(wanted, self._count_values(branches, args, f"{wish}_n"), found)
         if wanted.function in ("sum", "avg") and wanted.type.kind == "double":
             return self._sum_floats(wanted, branches, args, wish)
         if wanted.function in ("sum", "avg"):
             return self._sum_exactly(wanted, branches, args, node, wish)
-        if wanted.function in PAIRS:
+        if takes_pairs(wanted.function) or wanted.function == "regr_sxx":
             return self._compute_pairs(wanted, branches, args, node, wish)
         return self._compute_moment(wanted, branches, args, node, wish)
 
@@ -231,12 +229,15 @@ class Grouping:
     ) -> Scalar:
         """The number of pairs, and the sums of the products that are named."""
         sums = []
-        for name in PAIRS[wanted.function].split():
+        for name in STATISTICS[wanted.function]:
             factors = [args["xy".index(letter)] for letter in name]
             kind = factors[0].type if len(factors) == 1 else call("mul", *factors).type
             sums.append(self._sum_products(kind, branches, node, factors, f"{wish}_{name}"))
         count = self._count_values(branches, args, f"{wish}_n")
-        result = call(wanted.function, count, *sums)
+        return self._defined(wanted, count, call(wanted.function, count, *sums))
+
+    def _defined(self, wanted: AggregateCall, count: Scalar, result: Scalar) -> Scalar:
+        """DuckDB has NaN where CORR and REGR_SLOPE are not defined."""
         if self.space.context.dialect != "duckdb" or wanted.function not in ("corr", "regr_slope"):
             return result
         return if_any(count, call("coalesce", result, call("cast", const("NaN"), to=DOUBLE)))
@@ -275,6 +276,11 @@ class Grouping:
         if any(sum(f.type.scale for f in m) > value.scale for m in simplified):
             return [tuple(args)]  # multiplied out it would have more decimals than the sum has room for
         return simplified
+
+
+def _is_exact(wanted: AggregateCall) -> bool:
+    """Whether a call is a statistic of exact numbers, whose sums are kept; of DOUBLEs all values are."""
+    return wanted.function in STATISTICS and wanted.args[0].type.kind != "double"
 
 
 def _summed_type(wanted: AggregateCall) -> Type:

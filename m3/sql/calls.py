@@ -104,8 +104,10 @@ def _read_pairs(
     """CORR(x, y), REGR_SLOPE(y, x) and their like look at the pairs in which none is NULL."""
     pair = (node.this, node.args.get("expression"))
     args = [read(n) for n in pair if n is not None and not isinstance(n, exp.Distinct)]
-    if len(args) != 2 or not all(a.type.is_numeric for a in args):
-        hint = "two INT or DECIMAL numbers: CAST the arguments to DECIMAL(p, s), only their sums are exact"
+    if any(a.type.kind == "double" for a in args):
+        args = [call("cast", a, to=DOUBLE) if a.type.is_numeric else a for a in args]
+    if len(args) != 2 or not all(a.type.is_numeric or a.type.kind == "double" for a in args):
+        hint = "two numbers"
         kinds = " and ".join(str(a.type) for a in args)
         names.fail(node, f"{node.key.upper()} of {kinds or 'nothing'}", "type-mismatch", hint)
     if not isinstance(node, SYMMETRIC):
@@ -116,9 +118,8 @@ def _read_pairs(
         return AggregateCall("count", (), kept, False, INT)
     if function == "avg":
         chosen = x if isinstance(node, exp.RegrAvgx) else y
-        return AggregateCall(
-            "avg", (chosen,), kept, False, average_type(chosen.type, names.context.dialect).with_null()
-        )
+        average = DOUBLE if chosen.type.kind == "double" else average_type(chosen.type, names.context.dialect)
+        return AggregateCall("avg", (chosen,), kept, False, average.with_null())
     wanted = (x,) if isinstance(node, exp.RegrSxx) else (y,) if isinstance(node, exp.RegrSyy) else (x, y)
     return AggregateCall(function, wanted, kept, False, DOUBLE.with_null())
 
@@ -137,8 +138,8 @@ def _read_single(
         names.fail(node, f"{node.key.upper()} cannot be maintained", "unsupported-aggregate", HINT)
     if is_bare_null(args[0]):
         args = (Const(None, INT.with_null()),)
-    if args[0].type.kind == "double" and kind in SUMS:
-        return AggregateCall(SUMS[kind], args, where, unique, DOUBLE.with_null())
+    if args[0].type.kind == "double":
+        return AggregateCall({**SUMS, **MOMENTS}[kind], args, where, unique, DOUBLE.with_null())
     if not args[0].type.is_numeric:
         hint = "CAST the argument to DECIMAL(p, s): only INT and DECIMAL sums are exact"
         names.fail(node, f"{node.key.upper()} of {args[0].type}", "type-mismatch", hint)

@@ -91,6 +91,7 @@ ARRAY_AGG(x) | ARRAY_AGG(s ORDER BY k DESC) | ARRAY_AGG(DISTINCT i) | ARRAY_AGG(
 ARRAY_AGG(d IGNORE NULLS ORDER BY k) | ARRAY_AGG(DISTINCT s ORDER BY s DESC) | LIST(i ORDER BY j, k) | COLLECT_LIST(x) | COLLECT_SET(s) | ARRAY_UNIQUE_AGG(d) | ARRAY_AGG(s) WITHIN GROUP (ORDER BY k) | COALESCE(ARRAY_AGG(x) FILTER (WHERE i > 100), '{}')
 ARRAY_TO_STRING(ARRAY_AGG(s ORDER BY k), ',') | ARRAY_JOIN(COLLECT_LIST(s), '-') | ARRAY_TO_STRING(ARRAY_AGG(i) FILTER (WHERE b), ';') | CARDINALITY(ARRAY_AGG(i)) | CARDINALITY(ARRAY_AGG(DISTINCT i) FILTER (WHERE b)) | ARRAY_LENGTH(ARRAY_AGG(x), 1) | SIZE(COLLECT_SET(x))
 (ARRAY_AGG(s ORDER BY i DESC, k))[1] | ELEMENT_AT(COLLECT_LIST(x), 1) | SORT_ARRAY(COLLECT_LIST(i), FALSE) | LIST_SORT(LIST(s), 'DESC') | ARRAY_DISTINCT(COLLECT_LIST(i)) | CONCAT_WS(',', COLLECT_LIST(s))
+STDDEV(r) | VAR_POP(r) | VARIANCE(DISTINCT r) | STDDEV_POP(r) FILTER (WHERE b) | STDDEV(DISTINCT i) | CORR(r, i) | CORR(x, r) | COVAR_POP(r, j) | COVAR_SAMP(r, x) | REGR_SLOPE(r, i) | REGR_INTERCEPT(i, r) | REGR_R2(r, j) | REGR_SXX(r, i) | REGR_SYY(r, i) | REGR_SXY(r, i) | REGR_AVGX(r, i) | REGR_COUNT(r, i)
 REGR_AVGX(x, i) | REGR_AVGY(x, i) | REGR_COUNT(x, i) | CORR(i, i * 0) | REGR_SLOPE(x, i * 0) | CORR(i, x) FILTER (WHERE b) | COVAR_SAMP(i, j) FILTER (WHERE k = 1)
 """.strip()
 
@@ -135,6 +136,7 @@ QUERIES = (
     "SELECT DISTINCT -r AS r FROM n UNION SELECT q FROM n",
     "SELECT r FROM n EXCEPT SELECT -q FROM n",
     "SELECT k, r FROM n ORDER BY r DESC, k LIMIT 7",
+    "SELECT k % 4 AS g, VAR_POP(r) AS a, STDDEV(r) AS b, CORR(r, q) AS c, REGR_SLOPE(r, q) AS d, REGR_SXX(q, r) AS e, VARIANCE(DISTINCT q) AS f, COVAR_SAMP(r, k) AS h FROM n GROUP BY k % 4",
     "SELECT q, MEDIAN(r) AS m, PERCENTILE_DISC(0.5) WITHIN GROUP (ORDER BY -r) AS p, ARG_MAX(k, r) AS a FROM n GROUP BY q",
     "SELECT g, COUNT(*) AS n, SUM(x) AS s FROM t GROUP BY ROLLUP (g, b)",
     "SELECT g, b, GROUPING(g) AS q, SUM(i) AS s FROM t GROUP BY GROUPING SETS ((g), (b), ())",
@@ -174,7 +176,7 @@ def _listed(text: str) -> list[str]:
 #: What stands for the arguments of the dictionary's forms here.
 COLUMNS = {
     "s": "s", "part": "u", "x": "x", "z": "y", "f": "r", "g": "r", "n": "k", "i": "3", "digits": "1", "m": "m", "t": "m", "u": "CAST(e AS TIMESTAMP)", "d": "d", "e": "e", "later": "m",
-    "earlier": "e", "bits": "256", "low": "0", "high": "100", "b": "b", "c": "(i > 0)", "v": "i", "w": "j", "y": "2024", "mon": "2", "dd": "k + 1", "hh": "3", "mi": "4", "base": "2", "len": "3",
+    "earlier": "e", "bits": "256", "low": "0", "high": "100", "b": "b", "c": "(i > 0)", "v": "i", "w": "j", "y": "2024", "mon": "1", "dd": "k % 28 + 1", "hh": "3", "mi": "4", "base": "2", "len": "3",
 }  # fmt: skip
 #: A day and a time of day in the words of a dialect: to be written, and to be read.
 FORMATS = {
@@ -195,6 +197,8 @@ def _write_out(form: Form, dialect: str | None) -> Iterator[str]:
         texts |= {"s": "CAST(d AS VARCHAR)", "joda": "'yyyy-MM-dd'"}
     if "CAST(s AS" in form.meaning:
         texts |= {"s": "CAST(d AS VARCHAR)"}
+    if "make_timestamp(" in form.meaning:
+        texts |= {"x": "5.25", "n": "7"}
     if "_DAY(" in form.text:
         texts |= {"s": "'Friday'"}
     for unit in UNITS if re.search(r"\bunit\b", form.text) else ("",):
@@ -205,7 +209,8 @@ def _write_out(form: Form, dialect: str | None) -> Iterator[str]:
 def _of_dictionary() -> list[str]:
     """Every form of the dictionary of functions, over columns of :data:`TABLE`."""
     forms = ((form, dialect) for e in ENTRIES.values() for form in e.said for dialect in form.dialects or (None,))
-    return sorted({text for form, dialect in forms for text in _write_out(form, dialect)})
+    texts = {text for form, dialect in forms for text in _write_out(form, dialect)}
+    return sorted(texts - {"TO_TIMESTAMP(x)"})  # in Snowflake it takes a text
 
 
 #: Kind of view -> what makes one of a few of its expressions, and all of them.

@@ -60,8 +60,10 @@ PAIRS = (*OF_PAIRS, exp.RegrCount, exp.RegrAvgx, exp.RegrAvgy)
 def pair_of(reader: Reader, node: exp.Expr) -> tuple[Term, Term]:
     """The numbers x and y of a call."""
     first, second = reader.read(node.this), reader.read(node.args["expression"])
-    if not {first.kind, second.kind} <= {"int", "decimal"}:
+    if not {first.kind, second.kind} <= {"int", "decimal", "double"}:
         raise refusal(f"{node.key.upper()} of {first.known} and {second.known}")
+    if "double" in (first.kind, second.kind):
+        first, second = (Term(as_type(t, DOUBLE), DOUBLE) for t in (first, second))
     return (first, second) if isinstance(node, SYMMETRIC) else (second, first)
 
 
@@ -365,7 +367,10 @@ def _round_once(reader: Reader, sum_: exp.Expr, type_: Type, count: exp.Expr, to
 
 
 def _moment(reader: Reader, name: str, arg: Term, wrap: Wrap, *, unique: bool) -> Term:
-    """VARIANCE and STDDEV: from the exact count, sum and sum of squares, rounded to DOUBLE once."""
+    """VARIANCE and STDDEV: from the exact count, sum and sum of squares, rounded to DOUBLE once; of DOUBLEs from all values."""
+    if arg.kind == "double":
+        values = wrap(fn("collect_set" if unique else "collect_list", arg.node))
+        return Term(reader.exactly(f"{name}_of_values", DOUBLE, values), DOUBLE)
     digits = arg.known if arg.kind == "decimal" else COUNT_TYPE
     value = as_type(arg, digits)
     square = Term(

@@ -142,7 +142,11 @@ STATISTICS: Mapping[str, Callable[[_Spread], Any]] = {
 
 def of_pairs(name: str, rows: Any) -> float | None:
     """A statistic of the rows ``{x, y}`` in which both are known; None where it is not defined."""
-    pairs = [(Fraction(r["x"]), Fraction(r["y"])) for r in rows if r["x"] is not None and r["y"] is not None]
+    given = [(r["x"], r["y"]) for r in rows if r["x"] is not None and r["y"] is not None]
+    read = {"regr_sxx": slice(0, 1), "regr_syy": slice(1, 2)}.get(name, slice(0, 2))
+    if any(not math.isfinite(v) for pair in given for v in pair[read]):
+        return None if name == "covar_samp" and len(given) < 2 else math.nan
+    pairs = [tuple(Fraction(v) if math.isfinite(v) else Fraction(0) for v in pair) for pair in given]
     if not pairs:
         return None
     n, none = len(pairs), Fraction(0)
@@ -150,7 +154,10 @@ def of_pairs(name: str, rows: Any) -> float | None:
     apart = [(a - x, b - y) for a, b in pairs]
     products = ([a * a for a, _ in apart], [b * b for _, b in apart], [a * b for a, b in apart])
     result = STATISTICS[name](_Spread(n, x, y, *(sum(part, none) for part in products)))
-    return None if result is None else float(result)
+    try:
+        return None if result is None else float(result)
+    except OverflowError:
+        return math.inf
 
 
 @dataclass(frozen=True)
@@ -205,6 +212,28 @@ def _moment(lost: int, root: bool) -> Callable[..., Any]:
         if not root:
             return float(variance)
         return float(WIDE.sqrt(Decimal(variance.numerator) / WIDE.create_decimal(variance.denominator)))
+
+    return compute
+
+
+def _moment_of_values(lost: int, root: bool) -> Callable[..., Any]:
+    """VARIANCE and STDDEV of DOUBLEs: exact squares of the deviations from the exact mean."""
+
+    def compute(_: Type, values: Any) -> Any:
+        if len(values) <= lost:
+            return None
+        if not all(map(math.isfinite, values)):
+            return math.nan
+        exact = [Fraction(v) for v in values]
+        mean = sum(exact, Fraction(0)) / len(exact)
+        variance = sum(((v - mean) ** 2 for v in exact), Fraction(0)) / (len(exact) - lost)
+        try:
+            if not root:
+                return float(variance)
+            wide = WIDE.divide(Decimal(variance.numerator), Decimal(variance.denominator))
+            return float(WIDE.sqrt(wide))
+        except OverflowError:
+            return math.inf
 
     return compute
 
@@ -385,6 +414,15 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
     "var_samp": _moment(1, root=False),
     "stddev_pop": _moment(0, root=True),
     "stddev_samp": _moment(1, root=True),
+    **{
+        f"{name}_of_values": _moment_of_values(lost, root)
+        for name, lost, root in (
+            ("var_pop", 0, False),
+            ("var_samp", 1, False),
+            ("stddev_pop", 0, True),
+            ("stddev_samp", 1, True),
+        )
+    },
     "round": _digits(ROUND_HALF_UP),
     "trunc": _digits(ROUND_DOWN),
     "parse_date": _parse_date,

@@ -386,6 +386,10 @@ def _parse_moment(reader: Reader, node: exp.Expr, name: str) -> Term:
     return Term(reader.exactly(name, to, reader.read(value).node, text(written.name)), to)
 
 
+def _read_part_of(function: str) -> Callable[[Reader, exp.Expr], Term]:
+    return lambda reader, node: _part_of(function, _moment(reader, node.expressions[0]))
+
+
 #: Operation -> its meaning, of those that are not asked for by one expression of Spark's.
 OPERATIONS: Mapping[str, Callable[[Reader, exp.Expr], Term]] = {
     "boundaries": _boundaries,
@@ -404,6 +408,23 @@ OPERATIONS: Mapping[str, Callable[[Reader, exp.Expr], Term]] = {
     "days_between": lambda reader, node: difference(*(_moment(reader, n) for n in node.expressions)),
     "make_date": lambda reader, node: make_date(*map(reader.read, node.expressions)),
     "make_timestamp": lambda reader, node: make_timestamp(*map(reader.read, node.expressions)),
+    "last_day": lambda reader, node: Term(fn("last_day", _moment(reader, node.expressions[0]).node), DATE),
+    **{
+        name: _read_part_of(function)
+        for name, function in (
+            ("year", "year"),
+            ("quarter", "quarter"),
+            ("month", "month"),
+            ("week", "weekofyear"),
+            ("day", "day"),
+            ("day_of_week", "dayofweek"),
+            ("day_of_year", "dayofyear"),
+            ("hour", "hour"),
+            ("minute", "minute"),
+            ("second", "second"),
+            ("epoch", "epoch"),
+        )
+    },
     "from_epoch_us": lambda reader, node: _from_micros(reader.read(node.expressions[0])),
     "iso_year": lambda reader, node: _part_of("isoyear", _moment(reader, node.expressions[0])),
 }

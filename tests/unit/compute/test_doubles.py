@@ -8,7 +8,7 @@ import pyarrow as pa
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cumulus_ops.compute.collected import sum_doubles
+from cumulus_ops.compute.collected import collect, sum_doubles
 from cumulus_ops.compute.vector import operate
 from cumulus_ops.epochs.checkpoint import refresh
 from cumulus_ops.epochs.minibatch import apply_batch
@@ -16,10 +16,10 @@ from cumulus_ops.maps.lookup import Slices
 from cumulus_ops.opening.runtime import initialise, open_runtime
 from cumulus_ops.query.read import read_view
 from m3 import Interpreter
-from m3.collected import rounded_sum
+from m3.collected import STATISTICS, collected, rounded_sum, takes_pairs
 from m3.datatypes import DOUBLE, INT
 from m3.evaluate import evaluate
-from m3.program import Column, Relation
+from m3.program import Column, Input, Relation
 from m3.scalars import Call, Var, call
 from tests.support.doubles import DOUBLES
 from tests.support.projects import append_events, make_project
@@ -47,11 +47,36 @@ def test_vectorised_sums_are_the_reference(terms):
         assert ours == theirs or (math.isnan(ours) and math.isnan(theirs))
 
 
+PAIRS = st.lists(st.tuples(st.integers(0, 2), FLOATS, FLOATS, st.sampled_from([1, 1, -1, 3])), max_size=10)
+
+
+@settings(deadline=None)
+@given(PAIRS, st.sampled_from(sorted(STATISTICS)))
+def test_vectorised_statistics_are_the_reference(terms, kind):
+    requests, y, x, counts = (list(c) for c in zip(*terms, strict=True)) if terms else ([], [], [], [])
+    columns = [np.array(c, np.int64) for c in (requests, counts, [0] * len(counts))]
+    width = 2 if takes_pairs(kind) else 1
+    free = tuple(pa.array(c, pa.float64()) for c in (y, x)[-width:])
+    found = Slices(columns[0], free, {"n": columns[1]}, columns[2])
+    ours = collect(Input("s", "m", kind), DOUBLE, found, "n", 3).to_pylist()
+    for request in range(3):
+        totals = Counter()
+        for r, *pair, count in terms:
+            if r == request:
+                totals[tuple(map(repr, pair[-width:]))] += count
+        entries = [(tuple(map(float, pair)), count) for pair, count in totals.items() if count > 0]
+        theirs = collected(Input("s", "m", kind), entries) if entries else None
+        assert repr(ours[request]) == repr(theirs)
+
+
 def test_sums_and_averages_of_floats_follow_deletes(tmp_path):
     relation = Relation("r", (Column("k", INT.with_null()), Column("x", DOUBLE.with_null())))
     views = {
         "v": "SELECT k, SUM(x) AS total, AVG(x) AS average, SUM(DISTINCT x) AS once FROM r GROUP BY k",
         "w": "SELECT k FROM r WHERE x > (SELECT AVG(x) FROM r)",
+        "s": "SELECT k, VAR_POP(x) AS a, STDDEV(x) AS b, VARIANCE(DISTINCT x) AS c, CORR(x, k) AS d, REGR_SLOPE(k, x) AS e, REGR_SXX(k, x) AS f, "
+        "COVAR_SAMP(x, x * 3) AS g, REGR_INTERCEPT(x, k) AS h, REGR_R2(x, k) AS i FROM r GROUP BY k",
+        "t": "SELECT STDDEV(x) AS a, CORR(x, k) AS b, REGR_SLOPE(x, k) AS c, REGR_AVGX(k, x) AS d FROM r WHERE x < 1e9",
     }
     rows = [(k, x) for k in (1, 2, None) for x in (math.nan, 0.1, 0.2, 0.2, 1e16, -1e16, None, 1 / 3)]
     batches = [[(1, r) for r in rows], [(-1, r) for r in rows[::2]], [(1, (1, 0.7)), (-1, rows[1])]]
