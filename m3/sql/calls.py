@@ -7,7 +7,7 @@ they take the least value that is not NULL, whatever came first. Percentiles, mo
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from decimal import Decimal
 
@@ -17,6 +17,7 @@ from m3.algebra.terms import sum_type
 from m3.collected import misfit
 from m3.datatypes import DOUBLE, INT, STRING, Type, list_of
 from m3.dictionary.types import average_type
+from m3.evaluate import DEFAULTS, coerce
 from m3.scalars import Const, Scalar, call
 from m3.sql.block import AggregateCall, Place
 from m3.sql.expressions import is_bare_null
@@ -84,7 +85,8 @@ def read_call(node: exp.Expr, names: Names, read: Callable[[exp.Expr], Scalar]) 
     nodes = inner.expressions if unique else [inner, *(node.expressions if isinstance(node, exp.Count) else [])]
     if isinstance(node, exp.Count | exp.CountIf) and (inner is None or isinstance(inner, exp.Star)):
         return AggregateCall("count", (), where, False, INT)
-    if unique and len(nodes) == 1 and isinstance(nodes[0], exp.Tuple):
+    row = unique and isinstance(node, exp.Count) and len(nodes) == 1 and isinstance(nodes[0], exp.Tuple)
+    if row:
         nodes = nodes[0].expressions
     if not nodes or not all(isinstance(n, exp.Expr) for n in nodes):
         names.fail(node, f"{node.key.upper()} of nothing", "wrong-arity", HINT)
@@ -92,10 +94,22 @@ def read_call(node: exp.Expr, names: Names, read: Callable[[exp.Expr], Scalar]) 
         hint = "GREATEST or LEAST of several values; ROW_NUMBER() OVER (.. ORDER BY ..) <= n for several rows"
         names.fail(node, f"{node.key.upper()} with {len(node.expressions) + 1} arguments", "wrong-arity", hint)
     args = tuple(read(n) for n in nodes)
+    if row:  # a row is never NULL, and so counts where its parts are
+        args = tuple(part for a in args for part in _know_null(a))
     if isinstance(node, exp.CountIf):
         where = args[0] if where is None else call("and", where, args[0])
         return AggregateCall("count", args[:1] if unique else (), where, unique, INT)
     return _read_single(node, names, args, where, unique)
+
+
+def _know_null(scalar: Scalar) -> Iterator[Scalar]:
+    """Expressions that are never NULL, and equal where a scalar is the same."""
+    if not scalar.type.nullable:
+        yield scalar
+        return
+    yield call("is_null", scalar)
+    kind = scalar.type.with_null(False)
+    yield call("coalesce", scalar, Const(coerce(DEFAULTS[kind.kind], kind), kind))
 
 
 def _read_pairs(

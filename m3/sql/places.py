@@ -230,7 +230,7 @@ def fold_case(node: exp.Expr) -> exp.Expr:
 
 
 #: What a view may be.
-QUERIES = ("select", "union", "except", "intersect", "subquery", "values")
+QUERIES = ("select", "union", "except", "intersect", "subquery", "values", "pivot")
 #: A call, as it is written.
 CALLED = re.compile(r"([A-Za-z_][\w.]*)\s*\(")
 #: Forms that are no functions to sqlglot -> the words before their parentheses.

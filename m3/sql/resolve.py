@@ -12,6 +12,7 @@ from functools import cached_property
 
 from sqlglot import exp
 
+from m3.dictionary.aliases import ANYWHERE, OVER_LISTS, replace_aliases, write_out_list
 from m3.errors import FollowUp
 from m3.program import Relation
 from m3.scalars import Scalar, call, const
@@ -159,15 +160,15 @@ class _Select:
             source = read_from(names, select, resolve_query, rows.read)
         if source is None and select.args.get("from_") is not None:
             names.tables.append(Known("", (), incomplete=True))
-        conditions = tuple(self._read_where(rows))
-        items = _expand_stars(select, names)
+        items = write_out_list(_expand_stars(select, names), names.context.dialect, names.has)
+        conditions = tuple(self._read_where(rows, items))
         groups = self._read_groups(items, rows)
         having = self._read_clause("having", groups.read) if groups is not None else None
         read, after = (rows.read, names) if groups is None else (groups.read, groups.names)
         listed = _List(select, read, after)
         for position, item in enumerate(items, start=1):
             listed.read_output(position, item)
-        qualify = self._read_clause("qualify", listed.read)
+        qualify = self._read_clause("qualify", listed.read, items)
         order = tuple(listed.read_order(select))
         with text.attempt(select):
             listed.check_unread_windows()
@@ -188,9 +189,9 @@ class _Select:
         )
         return self._describe(made, groups)
 
-    def _read_where(self, rows: _Reader) -> Iterator[Scalar]:
-        where, text = self.select.args.get("where"), self.names.context.source
-        for node in _split_conjuncts(where.this) if where is not None else []:
+    def _read_where(self, rows: _Reader, items: Sequence[exp.Expr]) -> Iterator[Scalar]:
+        there, text = self.select.args.get("where") is not None, self.names.context.source
+        for node in _split_conjuncts(self._write_out("where", items)) if there else []:
             with text.attempt(node):
                 yield self._check_condition(node, rows.read(node), "WHERE")
 
@@ -225,14 +226,23 @@ class _Select:
             ),
         )
 
-    def _read_clause(self, name: str, read: Callable[[exp.Expr], Scalar]) -> Scalar | None:
+    def _read_clause(
+        self, name: str, read: Callable[[exp.Expr], Scalar], items: Sequence[exp.Expr] = ()
+    ) -> Scalar | None:
         """HAVING or QUALIFY, where there is one."""
         clause = self.select.args.get(name)
         if clause is None:
             return None
         with self.names.context.source.attempt(clause):
-            return self._check_condition(clause.this, read(clause.this), name.upper())
+            node = self._write_out(name, items)
+            return self._check_condition(node, read(node), name.upper())
         return None
+
+    def _write_out(self, clause: str, items: Sequence[exp.Expr]) -> exp.Expr:
+        """The condition of a clause, without names of the list where the dialect has them there."""
+        node: exp.Expr = self.select.args[clause].this
+        known = {"where": ANYWHERE, "qualify": OVER_LISTS}.get(clause, ())
+        return replace_aliases(node, items, self.names.has) if self.names.context.dialect in known else node
 
     def _check_condition(self, node: exp.Expr, scalar: Scalar, clause: str) -> Scalar:
         if scalar.type.kind == "int" and self.names.context.dialect in INTEGERS_ARE_TRUE:
@@ -300,7 +310,7 @@ def _apply_exceptions(item: exp.Expr, star: exp.Expr, found: Sequence[exp.Column
         hint = f"columns: {', '.join(dict.fromkeys(c.name for c in found))}"
         names.fail(item, f"no column {min(unknown)!r}", "unknown-column", hint)
     kept = [c for c in found if c.name.lower() not in left_out]
-    if not kept:
+    if not kept and len(item.parent_select.expressions if item.parent_select is not None else ()) < 2:
         names.fail(item, "a star that leaves out every column", "no-columns", "leave out fewer")
     changed = ((c, replaced.get(c.name.lower(), c), renamed.get(c.name.lower(), c.name)) for c in kept)
     return [c if body is c and name == c.name else exp.alias_(body, name, quoted=True) for c, body, name in changed]

@@ -33,6 +33,7 @@ from collections.abc import Callable, Mapping
 
 from sqlglot import exp
 
+from m3.dictionary.queries import respell_query
 from m3.scalars import Const
 from m3.sql.asof import replace_asof_joins
 from m3.sql.functions import make_reader
@@ -210,8 +211,20 @@ def _respell_frame(window: exp.Window, source: Source) -> None:
         spec.set(name, exp.Literal.number(seconds.value * MICROSECONDS))
 
 
+def _refuse_pivots(tree: exp.Expr, source: Source) -> exp.Expr:
+    """What is left of PIVOT: its columns are not written out, or depend on the data."""
+    for pivot in tree.find_all(exp.Pivot):
+        what = "UNPIVOT" if pivot.args.get("unpivot") else "PIVOT"
+        hint = "PIVOT (SUM(x) FOR k IN ('a', 'b')): the columns of a view do not depend on its data"
+        if what == "UNPIVOT":
+            hint = "UNPIVOT (value FOR name IN (a, b)), whose columns are written out"
+        source.fail(pivot, f"such a {what}", "unsupported-clause", hint)
+    return tree
+
+
 #: Each is given the tree, which it may change, and its text.
 REWRITES: tuple[Callable[[exp.Expr, Source], exp.Expr], ...] = (
+    lambda tree, source: _refuse_pivots(respell_query(tree, source.dialect), source),
     lambda tree, source: refuse_unread(tree, source, REWRITTEN),
     lambda tree, source: respell_aggregates(tree, source.dialect),
     lambda tree, source: respell_lists(tree, source.dialect),

@@ -315,8 +315,8 @@ def _count(reader: Reader, node: exp.Expr) -> exp.Expr:
         return exp.Count(this=exp.Star())
     unique = isinstance(inner, exp.Distinct)
     nodes = inner.expressions if unique else [inner, *node.expressions]
-    if unique and len(nodes) == 1 and isinstance(nodes[0], exp.Tuple):
-        nodes = nodes[0].expressions
+    if unique and len(nodes) == 1 and isinstance(nodes[0], exp.Tuple):  # a row is never NULL
+        return _call_function("count", [fn("struct", *(reader.read(n).node for n in nodes[0].expressions))], unique)
     return _call_function("count", [reader.read(n).node for n in nodes], unique)
 
 

@@ -180,8 +180,12 @@ def expand_stars(select: exp.Select, scope: Scope) -> list[exp.Expr]:
     items: list[exp.Expr] = []
     for item in select.expressions:
         if isinstance(item, exp.Star) or (isinstance(item, exp.Column) and isinstance(item.this, exp.Star)):
+            star = item.this if isinstance(item, exp.Column) else item
+            left_out = {n.name.lower() for n in star.args.get("except_") or ()}
+            if star.args.get("replace") or star.args.get("rename"):
+                raise refusal("a star with REPLACE or RENAME")
             found = scope.star(item.table if isinstance(item, exp.Column) else "")
-            items += [column_of(name, table) for table, name, _ in found]
+            items += [column_of(name, table) for table, name, _ in found if name.lower() not in left_out]
         else:
             items.append(item)
     return items

@@ -32,6 +32,8 @@ from cumulus_ops.validation.meaning.series import join_listed_series
 from cumulus_ops.validation.meaning.terms import Term, as_table, as_type, cast, column_of, common, quote, refusal
 from cumulus_ops.validation.meaning.windows import order_entry
 from m3.datatypes import Type
+from m3.dictionary.aliases import ANYWHERE, replace_aliases, write_out_list
+from m3.dictionary.queries import respell_query
 from m3.program import Relation
 
 __all__ = ["SparkQuery", "write_out"]
@@ -86,7 +88,7 @@ def write_out(
         'SELECT (CAST(CAST(a AS DECIMAL(19, 0)) AS DECIMAL(36, 17)) / CAST(2L AS DECIMAL(1, 0))) AS `b` FROM `r` AS `r`'
     """
     try:
-        tree = sqlglot.parse_one(sql, read=dialect)
+        tree = respell_query(sqlglot.parse_one(sql, read=dialect), dialect)
     except sqlglot.errors.SqlglotError as error:
         raise InputProblem(f"not SQL: {error}", kind="bad-sql", hint="check the view's text") from error
     options = Options(RULES, dialect, wide, apart)
@@ -142,7 +144,13 @@ class _Queries:
     def _read_view(self, name: str) -> tuple[exp.Expr, Columns] | None:
         """Another view of the project, as if it were a WITH query."""
         text = next((sql for view, sql in self.views.items() if view.lower() == name.lower()), None)
-        return None if text is None else self.query(sqlglot.parse_one(text, read=self.options.dialect), None)
+        return (
+            None
+            if text is None
+            else self.query(
+                respell_query(sqlglot.parse_one(text, read=self.options.dialect), self.options.dialect), None
+            )
+        )
 
     def _read_with(self, node: exp.Expr, parent: Scope | None) -> Scope:
         """A scope that knows the node's common table expressions; they are written where they are used."""
@@ -164,12 +172,14 @@ class _Queries:
         made = exp.Select()
         reader = Reader(self.options, scope, self.query)
         Tables(self.query, self.relations, self._read_view).all(select, made, scope, reader)
-        items = expand_stars(select, scope)
+        dialect = self.options.dialect
+        items = write_out_list(expand_stars(select, scope), dialect, scope.own)
         reader.windows = {w.name.lower(): w for w in select.args.get("windows") or ()}
         reader.ties = tie_breakers(items, select)
         where = select.args.get("where")
         if where is not None:
-            made.set("where", exp.Where(this=reader.condition(where.this)))
+            test = replace_aliases(where.this, items, scope.own) if dialect in ANYWHERE else where.this
+            made.set("where", exp.Where(this=reader.condition(test)))
         set_group(select, made, items, reader)
         terms = [reader.read(item.unalias()) for item in items]
         names = name_items(items)
@@ -177,7 +187,8 @@ class _Queries:
         aliased = [exp.alias_(t.node, quote(n)) for n, t in zip(names, terms, strict=True)]
         made.set("expressions", aliased)
         if select.args.get("having") is not None:
-            made.set("having", exp.Having(this=reader.condition(select.args["having"].this)))
+            test = replace_aliases(select.args["having"].this, items, scope.own)
+            made.set("having", exp.Having(this=reader.condition(test)))
         empty = [keys for keys in grouping_sets(select) if not keys]
         # if all rows are one group, Spark has its row, too
         windowed = any(i.find(exp.Window) for i in items) or select.args.get("qualify") is not None

@@ -98,4 +98,86 @@ FORMS: dict[str, tuple[str, ...]] = {
         "select emp_id, n from employees cross join unnest(sequence(1, dept_id)) as u(n)",
         "select emp_id, unnest(generate_series(1, dept_id)) as n from employees",
     ),
+    "pivot": (
+        D,
+        "select * from (select dept_id, active, salary from employees) as x pivot (sum(salary) as s, count(*) as n for active in (true as yes, false as no)) as p where yes_n > 0",
+    ),
+    "pivot_that_counts_nothing": (
+        S,
+        "select * from (select dept_id, manager_id, salary from employees) pivot (sum(salary) as s, count(*) as n for manager_id in (1, 2 as two))",
+        "select dept_id, sum(salary) filter (where manager_id = 1), nullif(count(*) filter (where manager_id = 1), 0), sum(salary) filter (where manager_id = 2), nullif(count(*) filter (where manager_id = 2), 0) from employees group by dept_id",
+    ),
+    "pivot_with_names": (
+        "snowflake",
+        "select * from (select dept_id, city, budget from departments) pivot (sum(budget) for city in ('Bonn', 'Rome')) as p(d, b, r)",
+        "select dept_id, sum(budget) filter (where city = 'Bonn'), sum(budget) filter (where city = 'Rome') from departments group by 1",
+    ),
+    "pivot_of_names": (
+        "tsql",
+        "select p.[Bonn], dept_id from (select dept_id, city, budget from departments) as x pivot (sum(budget) for city in ([Bonn], [Rome])) as p",
+        "select sum(budget) filter (where city = 'Bonn'), dept_id from departments group by 2",
+    ),
+    "pivot_statement": (D, "pivot sales on store_id in (1, 2), qty in (1) using sum(price) as q group by product_id"),
+    "unpivot": (
+        D,
+        "select emp_id, k, v from (select emp_id, dept_id, manager_id from employees) unpivot include nulls (v for k in (dept_id, manager_id as boss))",
+    ),
+    "unpivot_statement": (
+        D,
+        "unpivot (select emp_id, dept_id, manager_id from employees) on dept_id, manager_id into name k value v",
+    ),
+    "in_values": (
+        P,
+        "select emp_id from employees where (dept_id, manager_id) in (values (1, 2), (2, 1), (3, 3)) or dept_id in (values (4))",
+        "select emp_id from employees where (dept_id, manager_id) in ((1, 2), (2, 1), (3, 3)) or dept_id = 4",
+    ),
+    "any_and_all_of_arrays": (
+        P,
+        "select emp_id, dept_id < all(array[3, manager_id]) as x from employees where dept_id = any(array[1, 2, manager_id])",
+        "select emp_id, dept_id < 3 and dept_id < manager_id as x from employees where dept_id in (1, 2, manager_id)",
+    ),
+    "distinct_rows_are_counted_with_nulls": (
+        D,
+        "select city, count(distinct (e.dept_id, salary, ename)) as n from employees e join departments using (dept_id) group by city",
+    ),
+    "ties": (
+        P,
+        "select dept_id as d, count(*) as n from employees group by dept_id order by n desc fetch first 1 rows with ties",
+        "select d, n from (select dept_id as d, count(*) as n, rank() over (order by count(*) desc) as r from employees group by dept_id) where r <= 1 order by n desc",
+    ),
+    "ties_inside": (
+        P,
+        "select count(*) as n from (select salary from employees order by 1 desc nulls last fetch first 2 rows with ties) x",
+        "select count(*) as n from (select rank() over (order by salary desc nulls last) as r from employees) where r <= 2",
+    ),
+    "union_by_name": (D, "select dept_id from departments union all by name select city, dept_id from departments"),
+    "with_rollup": (
+        "mysql",
+        "select dept_id, manager_id, count(*) as n from employees group by dept_id, manager_id with rollup",
+        "select dept_id, manager_id, count(*) as n from employees group by rollup (dept_id, manager_id)",
+    ),
+    "with_cube_and_its_number": (
+        S,
+        "select dept_id, active, grouping_id() as g, count(*) as n from employees group by dept_id, active with cube",
+        "select dept_id, active, grouping_id(dept_id, active) as g, count(*) as n from employees group by cube (dept_id, active)",
+    ),
+    "grouping_sets_behind_their_columns": (
+        S,
+        "select dept_id, manager_id, count(*) as n from employees group by dept_id, manager_id grouping sets ((dept_id), (manager_id))",
+        "select dept_id, manager_id, count(*) as n from employees group by grouping sets ((dept_id), (manager_id))",
+    ),
+    "names_of_the_list_in_the_list": (
+        S,
+        "select salary * 2 as b, b + 1 as c, c * b as d, salary as emp_id, emp_id + 1 as e from employees",
+    ),
+    "names_of_the_list_of_totals": (
+        D,
+        "select dept_id as d, count(*) as n, n + 1 as m, sum(m) over () as s from employees group by d having n > 1 qualify m > 2",
+        "select d, n, m, s from (select dept_id as d, count(*) as n, count(*) + 1 as m, sum(count(*) + 1) over () as s from employees group by dept_id having count(*) > 1) where m > 2",
+    ),
+    "names_of_the_list_in_conditions": (
+        "snowflake",
+        "select emp_id, salary * 2 as b, row_number() over (partition by dept_id order by emp_id) as n from employees where b > 20 qualify n + 1 = 2",
+        "select emp_id, b, n from (select emp_id, salary * 2 as b, row_number() over (partition by dept_id order by emp_id) as n from employees where salary * 2 > 20) where n = 1",
+    ),
 }

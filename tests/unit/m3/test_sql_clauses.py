@@ -94,6 +94,8 @@ def test_what_is_said_to_be_read_is_read() -> None:
 SPELLING = {
     ("Count", "expressions"), ("Cast", "safe"), ("If", "false"), ("Div", "safe"), ("Div", "typed"),
     ("DataTypeParam", "expression"), ("JSONPathKey", "quoted"), ("Unnest", "explode_array"), ("Unnest", "offset"), ("Split", "null_returns_null"), ("Split", "empty_delimiter_returns_whole"),
+    ("Pivot", "identify_pivot_strings"), ("Pivot", "prefixed_pivot_columns"), ("Pivot", "value_columns_first"), ("Pivot", "alias"),
+
     ("Array", "bracket_notation"), ("Array", "struct_name_inheritance"), ("Array", "value_constructor"),
 }  # fmt: skip
 LEAVES = (exp.Identifier, exp.Literal, exp.DataType, exp.Null, exp.Boolean, exp.Var, exp.Interval)
@@ -226,16 +228,20 @@ def test_a_window_overrides_nothing_of_the_window_it_is_made_of(base: str, besid
 @pytest.mark.parametrize(
     ("dialect", "sql"),
     [
-        ("duckdb", "select * from (select emp_id from employees) pivot (sum(emp_id) for emp_id in (1, 2))"),
-        ("duckdb", "select * from (select emp_id, dept_id from employees) unpivot (a for b in (emp_id, dept_id))"),
+        ("duckdb", "pivot employees on dept_id using sum(salary)"),
+        ("duckdb", "unpivot employees on columns(* exclude (emp_id)) into name k value v"),
+        (
+            "snowflake",
+            "select * from (select dept_id, city, budget from departments) pivot (sum(budget) for city in (select city from stores))",
+        ),
         ("duckdb", "select * from (select emp_id from employees) as x tablesample 10%"),
         ("duckdb", "select emp_id from employees tablesample 10%"),
         ("duckdb", "select emp_id from employees using sample 3"),
         ("duckdb", "select count(*) from generate_series(1, 3) as x tablesample 10%"),
         ("duckdb", "select emp_id from employees limit 50%"),
         ("tsql", "select top 50 percent emp_id from employees"),
-        ("tsql", "select top 1 with ties emp_id from employees order by emp_id"),
-        ("postgres", "select emp_id from employees order by emp_id fetch first 2 rows with ties"),
+        ("tsql", "select distinct top 1 with ties emp_id from employees order by emp_id"),
+        ("postgres", "select emp_id from employees order by emp_id offset 1 fetch first 2 rows with ties"),
         ("clickhouse", "select emp_id from employees limit 1 by dept_id"),
         ("clickhouse", "select emp_id from employees final prewhere emp_id > 1"),
         ("clickhouse", "select dept_id, count(*) from employees group by dept_id with totals"),
