@@ -7,9 +7,10 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NoReturn
 
+from m3.clock import read_passings
 from m3.collected import COLLECTED, INPUTS, misfit, takes_pairs
 from m3.dataflow import derivation_ranks, strata
-from m3.datatypes import BOOL, INT, Type
+from m3.datatypes import BOOL, INT, TIMESTAMP, Type
 from m3.errors import ProgramError, Span
 from m3.program import (
     SEMANTICS,
@@ -444,12 +445,19 @@ def _check_derivation(program: Program, derived: Derivation, target: MapDecl) ->
     _check_scalar(derived, derived.count, types)
     if derived.count.type.kind != "int":
         _fail_derivation(derived, f"COUNT of type {derived.count.type}", "type-mismatch", "an INT")
+    if sum(given.kind == "now" for given in derived.inputs) > 1:
+        _fail_derivation(derived, "two inputs that are now", "bad-input", "one of them")
+    read_passings(derived)
 
 
 def _check_input(program: Program, derived: Derivation, given: Input, group: tuple[Column, ...]) -> None:
     if given.kind not in ("value", *INPUTS):
         _fail_derivation(derived, f"input of kind {given.kind!r}", "bad-input", f"value, {', '.join(INPUTS)}")
     keys = program.map_by_name[given.map].keys
+    if given.kind == "now":
+        if [k.type for k in keys] != [TIMESTAMP] or given.at or given.order:
+            _fail_derivation(derived, f"now of {given.map}", "type-mismatch", "a map with one key, a TIMESTAMP")
+        return
     more = len(keys) - len(group)
     enough = more == 0 if given.kind == "value" else more > len(given.at) and more >= len(given.order)
     fitting = enough and all(a.type.same_as(b.type) for a, b in zip(keys, group, strict=False))

@@ -191,7 +191,7 @@ COLLECTED: Mapping[str, Callable[[Counted, Decimal | str | None], Value]] = {
     **{kind: _statistic(kind) for kind in STATISTICS},
 }
 #: Kinds of inputs other than ``value``.
-INPUTS = ("min", "max", "sum", *COLLECTED)
+INPUTS = ("min", "max", "sum", "now", *COLLECTED)
 #: Kind -> the kinds of types that it takes, where not all, and whether it has a fraction or a separator.
 TAKES: Mapping[str, tuple[str, ...]] = {
     "percentile_cont": ("int", "decimal", "double"),

@@ -160,6 +160,8 @@ class _Analysis:
             return scalar.name in self.totals
         if isinstance(scalar, Const) or scalar.op in ("attempt", "fails"):
             return False
+        if scalar.op == "now":
+            return False
         if scalar.op == "case":
             return self._case(scalar, known) or self._overflows(scalar)
         return any(self.fails(a, known) for a in scalar.args) or self._itself(scalar, known)

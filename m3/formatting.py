@@ -296,7 +296,7 @@ class _Printer:
             case Const():
                 return self._const(scalar)
         text, binding = self._call(scalar)
-        if scalar.op in ("cast", "try_cast") or call(scalar.op, *scalar.args).type == scalar.type:
+        if scalar.op in ("cast", "try_cast", "now") or call(scalar.op, *scalar.args).type == scalar.type:
             return text, binding
         return f"{text if binding >= ATOM else f'({text})'} :: {_type(scalar.type)}", TYPED
 

@@ -6,11 +6,13 @@ index per access path (the set of key positions that a map read binds).
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import datetime
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from m3.check import check
+from m3.clock import CLOCK, find_clock
 from m3.collected import COLLECTED, collected, listed, rank, rounded_sum
 from m3.dataflow import strata
 from m3.datatypes import from_units
@@ -123,7 +125,7 @@ class Interpreter:
             target = self._tables[derived.map]
             width = len(derived.keys) if isinstance(derived, Derivation) else derived.partition
             path = tuple(range(width))
-            for group in dict.fromkeys(key[:width] for name in derived.reads() for key in self._dirty[name]):
+            for group in self._changed_groups(derived, width):
                 changes = {key: -units for key, units in target.slice(path, group)}
                 for key, units in self._derived_rows(derived, group).items():
                     changes[key] = changes.get(key, 0) + units
@@ -132,6 +134,14 @@ class Interpreter:
                         self._change(derived.map, key, units, undo)
         for keys in self._dirty.values():
             keys.clear()
+
+    def _changed_groups(self, derived: Derived, width: int) -> Iterable[Key]:
+        """The groups whose inputs have changed; when now has, all of them are looked at."""
+        clock = find_clock(derived)
+        passed = clock is not None and bool(self._dirty[clock.map])
+        names = derived.reads_by_group()
+        keys = (key for name in names for key in (self._tables[name].entries if passed else self._dirty[name]))
+        return dict.fromkeys(key[:width] for key in [*keys, *(k for n in names for k in self._dirty[n])])
 
     def _change(self, name: str, key: Key, units: int, undo: list[tuple[str, Key, int]]) -> None:
         """A changed row of a derived map, and what its trigger makes of it."""
@@ -164,7 +174,7 @@ class Interpreter:
         if given.kind == "value":
             units = self._tables[given.map].entries.get(group, 0)
             return from_units(units, self.program.map_by_name[given.map].value.scale)
-        prefix = (*group, *(env[name] for name in given.at))
+        prefix = () if given.kind == "now" else (*group, *(env[name] for name in given.at))
         found = self._tables[given.map].slice(tuple(range(len(prefix))), prefix)
         if given.kind == "sum":
             return rounded_sum([(key[-1], units) for key, units in found if key[-1] is not None])  # type: ignore[misc]
@@ -175,6 +185,11 @@ class Interpreter:
             counts[key[len(prefix)]] = counts.get(key[len(prefix)], 0) + units
         values = [value for value, count in counts.items() if count > 0 and value is not None]
         return (min if given.kind == "min" else max)(values, key=rank) if values else None
+
+    def advance(self, now: datetime.datetime) -> None:
+        """Let now() go on to a time; a no-op for a program without a clock, and where it is later already."""
+        if CLOCK in self.program.relation_by_name:
+            self.apply(1, CLOCK, (now,))
 
     def _row(self, relation: str, row: tuple[Any, ...]) -> list[Value]:
         declared = self.program.relation_by_name.get(relation)

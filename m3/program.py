@@ -181,7 +181,7 @@ class Input:
     keyed by group, time and value. Or it is computed from all last keys of the group, each as often as its entry says:
     ``sum`` adds up DOUBLEs and rounds once; the others are the keys of :data:`m3.collected.COLLECTED`. ``order`` says how the
     keys after the group's are ordered for that (ascending with NULLs first where it ends), ``parameter`` is the fraction of
-    a percentile or the separator of a list."""
+    a percentile or the separator of a list. ``now`` is the same for all groups: the greatest key of a map of ticks (:mod:`m3.clock`)."""
 
     name: str
     map: str
@@ -196,6 +196,8 @@ class Input:
             return source.value
         if self.kind == "percentile_cont":
             return DOUBLE.with_null()
+        if self.kind == "now":
+            return source.keys[0].type.with_null()
         return source.keys[width + len(self.at) if self.kind in ("min", "max") else -1].type.with_null()
 
 
@@ -216,6 +218,10 @@ class Derivation:
     def reads(self) -> tuple[str, ...]:
         """The maps it is computed from."""
         return tuple(dict.fromkeys(i.map for i in self.inputs))
+
+    def reads_by_group(self) -> tuple[str, ...]:
+        """Those of them whose leading keys are the group: all but ticks, of which now is the same for all groups."""
+        return tuple(dict.fromkeys(i.map for i in self.inputs if i.kind != "now"))
 
 
 @dataclass(frozen=True)
@@ -257,6 +263,10 @@ class Windowing:
 
     def reads(self) -> tuple[str, ...]:
         """The map it is computed from."""
+        return (self.source,)
+
+    def reads_by_group(self) -> tuple[str, ...]:
+        """The same: its leading keys are the partition."""
         return (self.source,)
 
 

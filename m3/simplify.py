@@ -105,6 +105,8 @@ def _compute_constant(node: Scalar) -> Scalar:
     """The value of an operation on literals; a text that is long is made where it is wanted, not kept in the program."""
     if not isinstance(node, Call) or not all(isinstance(a, Const) for a in node.args) or node.type.kind == "double":
         return node
+    if not node.args:  # now
+        return node
     try:
         value = evaluate(node, {})
     except ValueProblem:

@@ -175,7 +175,7 @@ class _Builder:
         types = {n: k.type for n, k in zip(names, decl.keys, strict=False)}
         for one in given:
             source = self.maps[one.map]
-            if one.kind != "value" and len(source.keys) <= len(names) + len(one.at):
+            if one.kind not in ("value", "now") and len(source.keys) <= len(names) + len(one.at):
                 raise self._fail(node, f"{one.kind} of {one.map}, which has too few keys", "wrong-arity", "add a key")
             types[one.name] = one.type_in(source, len(names))
         columns = tuple(self._output(o, types) for o in outputs.children) if outputs else ()

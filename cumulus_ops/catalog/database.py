@@ -30,6 +30,7 @@ fence                   locks        locks    the epoch is the open one and late
 take the token                       locks    its holder is late, unless it is the one who asks
 add, drain              locks        locks    who is a member; who would be left
 end an epoch                         locks    for whom it has no boundary yet
+leave an epoch          locks        locks    it has no boundary yet
 begin apply                          locks
 commit apply                         locks    the batch is appended still; what it read was not merged; files *
 commit correction                    locks    each clock has as many batches as were read; files *
@@ -70,7 +71,7 @@ part                transactions
 ``seals``           declare, seal values by hand
 ``deliveries``      see, recognise drops; set a file aside; drop what was put aside
 ``key_indexes``     build, merge, forget
-``members``         add, drain, end an epoch
+``members``         add, drain, end an epoch, leave it
 ``votes``           vote, fence, take the token
 ``commits``         begin apply; commit apply, correction, refresh; mergeable, merge
 ``asides``          count failure, excuse, give up, set aside, retract, drop a batch

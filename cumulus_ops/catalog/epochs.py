@@ -185,11 +185,12 @@ class AppliedBatch(NamedTuple):
 @dataclass(frozen=True)
 class Newest:
     """The newest snapshot in which a view is not in error, as far as is known. ``data_at``: when the newest data in it had come: None if
-    it has none."""
+    it has none. ``now``: what now() is in it; None if no view depends on it, or no tick has come yet."""
 
     epoch: int
     committed_at: datetime.datetime
     data_at: datetime.datetime | None = None
+    now: datetime.datetime | None = None
 
 
 @dataclass(frozen=True)

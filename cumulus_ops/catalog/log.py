@@ -28,7 +28,7 @@ from cumulus_ops.catalog.seals import Seals, record_sealing
 from cumulus_ops.catalog.values import Sealing
 from cumulus_ops.project.errors import Conflict, SetupProblem
 
-__all__ = ["BATCH_FIELDS", "EventLog"]
+__all__ = ["BATCH_FIELDS", "EventLog", "newest_tick"]
 
 BATCH_FIELDS = [t.batch.c[name] for name in Batch.__dataclass_fields__]
 
@@ -62,7 +62,7 @@ class EventLog(Part):
     def count_drops(self) -> dict[int, int]:
         """coordinator -> how many deliveries were ever appended for it."""
         b = t.batch.c
-        query = select(b.coordinator, func.count()).where(b.part == 0).group_by(b.coordinator)
+        query = select(b.coordinator, func.count()).where(b.part == 0, b.tick.is_(None)).group_by(b.coordinator)
         return {int(row[0]): int(row[1]) for row in self._db.read(query)}
 
     def append(
@@ -212,6 +212,15 @@ class EventLog(Part):
             query = query.join(t.batch, t.batch.c.id == f.batch).where(t.batch.c.epoch <= epoch, counts)
         return [LogFile(*row) for row in self._db.read(query)]
 
+    def newest_tick(self, epoch: int | None = None) -> int | None:
+        """What now() is at the end of an epoch, or by all that is appended, in microseconds since 1970; None before the first tick."""
+        return self._db.look(lambda connection: newest_tick(connection, epoch))
+
+    def has_tick(self, epoch: int) -> bool:
+        """Whether a tick was appended to an epoch, whatever became of it."""
+        b = t.batch.c
+        return bool(self._db.read(select(b.id).where(b.epoch == epoch, b.tick.is_not(None)).limit(1)))
+
     def newest_file(self) -> str | None:
         """The path of the file that was appended last; None without one."""
         f = t.log_file.c
@@ -245,6 +254,14 @@ def _require_declared(connection: Connection, coordinator: int, sealing: Sealing
         place = f"coordinator {coordinator}"
         raise Conflict("it has sealed values meanwhile", kind="seals-moved", place=place, hint="run it again")
     return float(at)
+
+
+def newest_tick(connection: Connection, epoch: int | None = None) -> int | None:
+    """See :meth:`EventLog.newest_tick`."""
+    b = t.batch.c
+    query = select(func.max(b.tick)).where(b.state.not_in(LEFT_OUT))
+    found = connection.execute(query if epoch is None else query.where(b.epoch <= epoch)).scalar()
+    return None if found is None else int(found)
 
 
 def _decide(connection: Connection, batch: int | None, state: str) -> None:

@@ -230,6 +230,13 @@ class Members(Part):
             new = [p for p in open_places if find_boundary(connection, p, rhythm, membership).reason is None]
             return [write_boundary(connection, place, rhythm, membership, reason) for place in new]
 
+    def leave(self, coordinator: int, epoch: int, rhythm: Rhythm) -> Boundary:
+        """Let an epoch end for a coordinator that is about to vote: what lands from now on belongs to its next epoch."""
+        with self._db.begin() as connection:
+            lock_coordinator(connection, coordinator)
+            self._db.lock(connection)
+            return write_boundary(connection, (epoch, coordinator), rhythm, read_membership(connection), "voted")
+
     def events_in(self, epoch: int) -> int:
         """How many events of an epoch have been appended, and count."""
         b = t.batch.c

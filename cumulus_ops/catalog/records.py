@@ -44,6 +44,7 @@ __all__ = [
     "Unsettled",
     "Validation",
     "ViewError",
+    "moment_of_now",
     "step_of",
 ]
 
@@ -276,7 +277,7 @@ class LogFile:
 @dataclass(frozen=True)
 class NewBatch:
     """What an append puts into the catalog: ``part`` (0, 1, ...) of a drop, whose name is unique in its ``space``. Sequences: first
-    inclusive, next exclusive."""
+    inclusive, next exclusive. ``tick``: see :class:`Batch`."""
 
     coordinator: int
     drop: str
@@ -293,6 +294,7 @@ class NewBatch:
     retry_of: int | None = None
     space: str = ""
     deaths: int = 0
+    tick: int | None = None
 
 
 @dataclass(frozen=True)
@@ -311,7 +313,8 @@ class Batch:
 
     ``failures``: attempts to apply it that failed for a defect; ``unended``: those, the latest in a row, of which nobody has
     seen the end; ``space``: see :class:`NewBatch`; ``deaths``: how often its events were set aside because
-    a process died that did nothing else, ``retry_at``: when they are tried again by themselves, in seconds since 1970; ``reason``: why it failed, in its first line; ``retracted_by``: the commit that took back what ``commit`` had
+    a process died that did nothing else, ``tick``: what now() is from it on, in microseconds since 1970, if it is not a drop's (decision
+    56), ``retry_at``: when they are tried again by themselves, in seconds since 1970; ``reason``: why it failed, in its first line; ``retracted_by``: the commit that took back what ``commit`` had
     made visible."""
 
     id: int
@@ -336,11 +339,12 @@ class Batch:
     space: str = ""
     deaths: int = 0
     retry_at: float | None = None
+    tick: int | None = None
 
     @property
     def events(self) -> int:
-        """Number of rows inserted or deleted."""
-        return self.inserts + self.deletes
+        """Number of rows inserted or deleted; a tick is one."""
+        return self.inserts + self.deletes + (self.tick is not None)
 
     @property
     def counts(self) -> bool:
@@ -440,7 +444,8 @@ class Refresh:
 @dataclass(frozen=True)
 class Snapshot:
     """A committed snapshot of all maps at ``version`` (inclusive). ``entries``: stored map entries, one copy per map. ``repeats``: the
-    epoch whose snapshot it is the same as, because nothing was appended to an epoch since; None if it is one of its own."""
+    epoch whose snapshot it is the same as, because nothing was appended to an epoch since; None if it is one of its own. ``now``: what
+    now() is in it, in microseconds since 1970; None if no tick has come yet."""
 
     epoch: int
     version: int
@@ -448,6 +453,12 @@ class Snapshot:
     entries: int
     seconds: float
     repeats: int | None = None
+    now: int | None = None
+
+
+def moment_of_now(now: int | None) -> datetime.datetime | None:
+    """What now() is in a snapshot, as a time without a zone, as views have it; it is UTC."""
+    return None if now is None else datetime.datetime(1970, 1, 1) + datetime.timedelta(microseconds=now)
 
 
 @dataclass(frozen=True)

@@ -13,6 +13,7 @@ from cumulus_ops.catalog import tables as t
 from cumulus_ops.catalog.commits import forget_clocks
 from cumulus_ops.catalog.database import Part, now
 from cumulus_ops.catalog.deliveries import forget_positions
+from cumulus_ops.catalog.log import newest_tick
 from cumulus_ops.catalog.records import SETTLED, Clock, Snapshot, ViewError
 from cumulus_ops.catalog.results import insert_view_errors, record_outcome, repeat_view_errors
 from cumulus_ops.catalog.votes import complete_epochs, missing_votes, votes_missing
@@ -69,6 +70,7 @@ class Snapshots(Part):
             if "refresh" in checks and program.refreshed is not None:
                 self._check_refreshed(connection, new, program.refreshed)
             values = {name: getattr(new, name) for name in Snapshot.__dataclass_fields__}
+            values["now"] = newest_tick(connection, new.epoch)
             connection.execute(insert(t.snapshot).values(**values, committed_at=now()))
             insert_view_errors(connection, errors)
             old = (t.batch.c.epoch <= new.epoch, t.batch.c.state == "applied")
@@ -126,6 +128,7 @@ class Snapshots(Part):
                 before = connection.execute(select(t.snapshot).where(s.epoch == epochs[0] - 1)).one()
                 same = before.epoch if before.repeats is None else before.repeats
                 values = {"commit": before.commit, "entries": before.entries, "seconds": 0.0, "repeats": same}
+                values["now"] = before.now
                 at = now()
                 rows = [{**values, "epoch": e, "version": epoch_end(e), "committed_at": at} for e in epochs]
                 connection.execute(insert(t.snapshot), rows)

@@ -181,6 +181,9 @@ batch = Table(
         "deaths", Integer, nullable=False
     ),  # how often its events were set aside, because a process that did nothing else died
     Column("retry_at", Float),  # when it is tried again by itself, seconds since 1970; NULL: when somebody says so
+    Column(
+        "tick", BigInteger
+    ),  # what now() is from it on, microseconds since 1970: no drop's, and without rows; NULL: no tick
     UniqueConstraint("coordinator", "space", "drop", "part"),
     # what is looked at again and again is some of all batches that there ever were
     Index("ix_batch_state", "state", "coordinator"),
@@ -376,6 +379,7 @@ snapshot = Table(
     Column("seconds", Float, nullable=False),
     Column("committed_at", DateTime(timezone=True), nullable=False),
     Column("repeats", Integer),  # the epoch that it is the same as, for nothing was appended since; NULL: none
+    Column("now", BigInteger),  # what now() is in it, microseconds since 1970; NULL: no tick has come yet
 )
 
 published = Table(

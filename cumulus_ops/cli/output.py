@@ -173,6 +173,7 @@ def print_status(status: Status) -> None:
         out.print(
             f"Newest snapshot: epoch {newest.epoch}, made {made} ago"
             + (f", with data that came up to {data} ago" if data else "")
+            + (f"; now() is {newest.now}" if newest.now else "")
         )
     for epoch in status.epochs:
         for vote in epoch.fenced:

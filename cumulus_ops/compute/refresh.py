@@ -14,7 +14,8 @@ All deltas carry the versions of the batches or events that they belong to, as i
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import datetime
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -34,13 +35,19 @@ from cumulus_ops.layout.statements import StatementPlan
 from cumulus_ops.maps.columns import canonical, is_wide, physical_type, stack, to_numpy, total_column
 from cumulus_ops.maps.deltas import VERSION, delta_values, value_column, versions, with_values
 from cumulus_ops.maps.lookup import Probe, probe, read_since, read_slices, sum_points
-from cumulus_ops.maps.ordered import first_live
+from cumulus_ops.maps.ordered import first_live, read_between
 from cumulus_ops.maps.runs import AccessPath, RunData
 from cumulus_ops.project.versions import epoch_end
+from m3.clock import Passing
 from m3.collected import COLLECTED
+from m3.datatypes import TIMESTAMP
+from m3.evaluate import Value
 from m3.program import Derivation, Windowing
 
-__all__ = ["RefreshTask", "derive", "is_correction", "refresh_maps"]
+__all__ = ["RefreshTask", "derive", "is_correction", "is_passed", "refresh_maps"]
+
+EPOCH = datetime.datetime(1970, 1, 1)
+NEVER = np.iinfo(np.int64).min
 
 
 # Bringing one derivation up to date: its groups' rows computed anew wherever their inputs have changed.
@@ -111,8 +118,9 @@ def derive(plan: ProgramPlan, derived: DerivedPlan, states: States) -> list[pa.T
         read_since(_runs(states, given.path, since=earliest), (), (), groups.request(given))
         for given in _distinct(derived)
     ]
-    group = np.concatenate([np.arange(len(groups.since)), *(f.request for f in found)])
-    stages = [plan.versions.stage(f.versions, derived.stage) for f in found]
+    ticked, at = _find_ticks(derived, states, groups)
+    group = np.concatenate([np.arange(len(groups.since)), *(f.request for f in found), ticked])
+    stages = [plan.versions.stage(v, derived.stage) for v in (*(f.versions for f in found), at)]
     before = np.concatenate([groups.since, *stages])
     order = np.lexsort((before, group))
     group, before = group[order], before[order]
@@ -131,7 +139,7 @@ def _width(derived: DerivedPlan) -> int:
 
 def _distinct(derived: DerivedPlan) -> list[GroupLookup]:
     """A lookup of each copy that the inputs are read from by the group alone; other copies are of the same maps."""
-    return list({i.lookup.path: i.lookup for i in derived.inputs if not i.given.at}.values())
+    return list({i.lookup.path: i.lookup for i in derived.inputs if not i.given.at and i.kind != "now"}.values())
 
 
 def _find_changed(plan: ProgramPlan, derived: DerivedPlan, states: States) -> _Groups | None:
@@ -144,6 +152,7 @@ def _find_changed(plan: ProgramPlan, derived: DerivedPlan, states: States) -> _G
         )
         for run in runs
     ]
+    tables += (pa.table([*keys, version], [*names, VERSION]) for keys, version in _find_passed(plan, derived, states))
     if not tables:
         return None
     table = stack(tables)
@@ -154,6 +163,82 @@ def _find_changed(plan: ProgramPlan, derived: DerivedPlan, states: States) -> _G
         since = to_numpy(table[f"{VERSION}_min"].combine_chunks())
     keys = tuple(table[name].combine_chunks() for name in names)
     return _Groups(keys, plan.versions.whole(since))
+
+
+# What now() passes. A tick is an event of the relation of ticks, and now before a version the greatest tick below it. So when a tick becomes
+# known, the groups are concerned whose key lies between what it is compared with before and after it; all other groups are as they
+# were. That is so for a tick that is known late, or taken back, too: later ones find in their place what was there before.
+
+
+def _find_passed(
+    plan: ProgramPlan, derived: DerivedPlan, states: States
+) -> Iterator[tuple[tuple[pa.Array, ...], pa.Array]]:
+    """The groups that now passes by a new tick, and the tick's version."""
+    clock = derived.clock
+    if clock is None:
+        return
+    path = clock.lookup.path
+    new = [run for run in states.new.get(path) + states.own.get(path) if len(run)]
+    if not new:
+        return
+    ticks = to_numpy(pa.concat_arrays([run.keys[0].all() for run in new]))
+    at = np.concatenate([run.versions.all_units() for run in new])
+    fresh = plan.versions.whole(np.unique(at))
+    edges = (to_numpy(_find_now(clock, states, fresh + more), NEVER).tolist() for more in (0, plan.versions.places))
+    positions = range(_width(derived))
+    for version, *around in zip(fresh.tolist(), *edges, strict=True):
+        known = ticks[plan.versions.whole(at) == version].tolist()
+        moments = [*(None if now == NEVER else now for now in around), *known]
+        for passed in derived.passings:
+            runs = _runs(states, passed.copy)
+            for keys in read_between(runs, *_find_span(passed.passing, moments), positions):
+                yield keys, pa.array(np.full(len(keys[0]), version))
+
+
+def is_passed(plan: ProgramPlan, stored: StoredRuns, before: int | None, after: int) -> bool:
+    """Whether now() passes an entry of a derivation's input as it goes on (from and to microseconds since 1970)."""
+    passings = (passed for derived in plan.derived.values() for passed in derived.passings)
+    return any(read_between(stored.get(p.copy), *_find_span(p.passing, [before, after]), ()) for p in passings)
+
+
+def _find_span(passing: Passing, moments: Sequence[int | None]) -> tuple[int | None, int | None]:
+    """From which number to which the keys lie for which a comparison may differ between some times (in microseconds since 1970)."""
+    bounds = [None if m is None else passing.bound_at(EPOCH + datetime.timedelta(microseconds=m)) for m in moments]
+    if any(bound is None for bound in bounds):
+        return None, None  # nothing is there as long as now, or what is compared with, is NULL
+    low, high = min(map(_number_of, bounds)), max(map(_number_of, bounds))
+    # of equal ones, `>` is as false as it is for those below, and `>=` as true as for those above
+    return (low + 1, high) if passing.op in ("gt", "le") else (low, high - 1)
+
+
+def _number_of(value: Value) -> int:
+    """A day, a time or a whole number as maps keep it."""
+    if isinstance(value, datetime.datetime):
+        return (value - EPOCH) // datetime.timedelta(microseconds=1)
+    if isinstance(value, datetime.date):
+        return (value - EPOCH.date()).days
+    assert isinstance(value, int)
+    return value
+
+
+def _find_now(clock: InputPlan, states: States, before: np.ndarray) -> pa.Array:
+    """Now, before each of some versions (exclusive): many are equal, and each is looked up once."""
+    versions, places = np.unique(before, return_inverse=True)
+    path = clock.lookup.path
+    runs = _runs(states, path, int(versions.max()))
+    found = first_live(runs, (0, clock.lookup.column), probe((), versions), physical_type(TIMESTAMP), descending=True)
+    return found.take(pa.array(places))
+
+
+def _find_ticks(derived: DerivedPlan, states: States, groups: _Groups) -> tuple[np.ndarray, np.ndarray]:
+    """The groups, each with the versions of ticks from its first change on."""
+    clock = derived.clock
+    if clock is None:
+        return np.zeros(0, np.int64), np.zeros(0, np.int64)
+    runs = _runs(states, clock.lookup.path, since=int(groups.since.min()))
+    ticks = np.unique(np.concatenate([np.zeros(0, np.int64), *(run.versions.all_units() for run in runs if len(run))]))
+    group, tick = np.nonzero(ticks[None, :] >= groups.since[:, None])
+    return group, ticks[tick]
 
 
 def _runs(states: States, path: AccessPath, before: int = EVER, since: int = -EVER) -> list[RunData]:
@@ -185,6 +270,9 @@ def _inputs(plan: ProgramPlan, derived: DerivedPlan, states: States, points: _Po
     totals: dict[AccessPath, dict[str, np.ndarray]] = {}
     result: dict[str, pa.Array] = {}
     for given in derived.inputs:
+        if given.kind == "now":
+            result[given.name] = _find_now(given, states, points.before)
+            continue
         path, at = given.lookup.path, given.given.at
         runs = _runs(states, path, newest)
         if (path, at) not in requests:

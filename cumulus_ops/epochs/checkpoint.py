@@ -155,7 +155,7 @@ def commit(rt: Runtime, epoch: int) -> SnapshotReport:
     write_notices(rt)
     snapshot = rt.catalog.snapshots.at(epoch)
     assert snapshot is not None  # it was committed
-    batches = [b for b in rt.catalog.log.batches(epoch=epoch) if b.counts]
+    batches = [b for b in rt.catalog.log.batches(epoch=epoch) if b.counts and b.tick is None]
     inserts, deletes = sum(b.inserts for b in batches), sum(b.deletes for b in batches)
     corrections = rt.catalog.commits.corrections().get(epoch, 0)
     totals = (inserts + deletes, inserts, deletes, corrections, snapshot.entries, snapshot.seconds)

@@ -7,6 +7,7 @@ the next epoch while the others still finish this one, as they would under a clo
 
 from __future__ import annotations
 
+import datetime
 import time
 from collections import Counter
 from collections.abc import Callable
@@ -18,8 +19,10 @@ from cumulus_ops.epochs.finals import finalise, publish_lost_finals
 from cumulus_ops.epochs.minibatch import current_epoch, run_minibatch
 from cumulus_ops.epochs.policy import Action, Standing, next_action
 from cumulus_ops.epochs.setting_aside import is_due
+from cumulus_ops.epochs.ticking import has_clock, passes_something
 from cumulus_ops.epochs.voting import apply_left, is_complete, vote
 from cumulus_ops.opening.runtime import Runtime
+from cumulus_ops.project.rhythm import Rhythm
 from cumulus_ops.project.verdicts import EQUAL, PASSED, outcome_of
 from cumulus_ops.publishing.publishing import list_awaiting, list_to_validate, publish, publish_lost
 from cumulus_ops.validation.finals import validate_finals
@@ -70,6 +73,28 @@ def run_waiting(rt: Runtime, on_progress: Callable[[str], None] = lambda _: None
                 break
             _finish(rt, epoch, on_progress, validating)
             done += 1
+    return done + _let_time_pass(rt, on_progress, validating)
+
+
+def _let_time_pass(rt: Runtime, on_progress: Callable[[str], None], validating: bool) -> int:
+    """End the epochs that are over by the clock, if now() passes something by the end of the newest: they are one snapshot."""
+    if not has_clock(rt):
+        return 0
+    rhythm, now = Rhythm.of(rt.project), datetime.datetime.now(datetime.UTC)
+    everyone, before = _active(rt), rt.catalog.snapshots.newest()
+    over = min(rt.catalog.members.epoch_at(c, now, rhythm) for c in everyone) - 1
+    if rhythm.count is not None:
+        over = min(over, rhythm.count - 1)
+    if over <= before or not passes_something(rt, rt.catalog.members.boundary(everyone[0], over, rhythm).ends_at):
+        return 0
+    on_progress(f"now() goes on to the end of epoch {over}")
+    while not is_complete(rt, over):
+        holder = rt.catalog.votes.token_holder()
+        vote(rt, holder, current_epoch(rt, holder), over)
+    done = 0
+    while epochs := rt.catalog.votes.complete_epochs(rt.catalog.snapshots.newest() + 1):
+        _finish(rt, epochs[0], on_progress, validating)
+        done += 1
     return done
 
 
@@ -147,7 +172,8 @@ def _had_its_periods(rt: Runtime, coordinator: int) -> bool:
     epoch = current_epoch(rt, coordinator)
     members = rt.catalog.members.membership().of(epoch)
     length = len(members) + (members.index(coordinator) if epoch == 0 else 0)
-    return sum(b.part == 0 for b in rt.catalog.log.batches(coordinator=coordinator, epoch=epoch)) >= length
+    batches = rt.catalog.log.batches(coordinator=coordinator, epoch=epoch)
+    return sum(b.part == 0 and b.tick is None for b in batches) >= length
 
 
 def _apply_all(rt: Runtime, coordinator: int, on_progress: Callable[[str], None]) -> None:

@@ -345,6 +345,9 @@ def retry_batch(rt: Runtime, number: int) -> Batch:
         return next(b for b in batches.values() if b.retry_of == number)
     if batch is None or batch.state != "aside":
         raise not_aside(number, batch.state if batch else None)
+    if batch.tick is not None:
+        hint = f"`cumulus batch drop {number}`; the next epoch's tick says a later time"
+        raise InputProblem("it is a tick of now()", kind="tick", place=f"batch {number}", hint=hint)
     new = restamp(rt.project, rt.catalog, batch)
     write_notices(rt)
     return rt.catalog.log.batch(new)

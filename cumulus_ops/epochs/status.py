@@ -19,7 +19,7 @@ from cumulus_ops.catalog.epochs import (
     left_out,
 )
 from cumulus_ops.catalog.finals import FinalCounts
-from cumulus_ops.catalog.records import Batch, Snapshot, StandingSource, Validation
+from cumulus_ops.catalog.records import Batch, Snapshot, StandingSource, Validation, moment_of_now
 from cumulus_ops.catalog.values import SealCounts
 from cumulus_ops.coordination.barriers import SETTLE, waits_for
 from cumulus_ops.opening.runtime import Runtime, have_views_changed
@@ -226,7 +226,9 @@ def _newest(rt: Runtime) -> Newest | None:
         return None
     (numbers,) = rt.catalog.history.epoch_numbers(epoch, epoch)
     assert numbers.committed_at is not None
-    return Newest(epoch, numbers.committed_at, rt.catalog.history.data_at(epoch))
+    snapshot = rt.catalog.snapshots.at(epoch)
+    now = None if snapshot is None else moment_of_now(snapshot.now)
+    return Newest(epoch, numbers.committed_at, rt.catalog.history.data_at(epoch), now)
 
 
 def _coordinators(rt: Runtime) -> Iterator[CoordinatorStatus]:
@@ -308,7 +310,7 @@ def _epoch(
         state = "validated" if outcome == PASSED else outcome
     return EpochReport(
         epoch,
-        sum(b.events for b in batches),
+        sum(b.inserts + b.deletes for b in batches),
         sum(b.inserts for b in batches),
         sum(b.deletes for b in batches),
         sum(b.quarantined for b in batches),

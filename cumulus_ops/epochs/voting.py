@@ -11,6 +11,7 @@ import logging
 from cumulus_ops.catalog.epochs import FencedVote
 from cumulus_ops.coordination.barriers import APPLIED, waits_for
 from cumulus_ops.epochs.minibatch import apply_or_set_aside, tidy
+from cumulus_ops.epochs.ticking import last_quiet, tick_if_due
 from cumulus_ops.opening.runtime import Runtime
 from cumulus_ops.project.errors import NotYet
 from cumulus_ops.project.processes import reach
@@ -35,7 +36,7 @@ log = logging.getLogger(__name__)
 @watch_step("vote")
 def vote(rt: Runtime, coordinator: int, epoch: int, upto: int | None = None) -> None:
     """Vote to end an epoch for a coordinator: no event of it will come any more. A no-op when done before. An epoch that this completes, and
-    to which nothing was appended, has its snapshot at once: the one before.
+    to which nothing was appended, has its snapshot at once: the one before. Where views depend on now(), the epoch gets its tick first.
 
     Args:
         rt: the open project.
@@ -60,6 +61,9 @@ def vote(rt: Runtime, coordinator: int, epoch: int, upto: int | None = None) -> 
         holder = rt.catalog.votes.token_holder()
         place = f"coordinator {coordinator}, epoch {epoch}"
         raise NotYet(f"coordinator {holder} has the token", kind="no-token", place=place, hint="it must vote first")
+    tick_if_due(rt, coordinator, epoch, upto)
+    if upto is not None:
+        upto = last_quiet(rt, coordinator, epoch, upto)
     reach("vote.before-commit")
     rt.catalog.votes.vote(coordinator, epoch, token, rhythm, upto, applied=waits_for(rt.coordination, APPLIED))
     reach("vote.after-commit")

@@ -27,6 +27,7 @@ from cumulus_ops.layout.groups import (
 )
 from cumulus_ops.layout.statements import ReadPlan, StatementPlan, plan_statements, plan_trigger
 from cumulus_ops.maps.runs import AccessPath
+from m3.clock import Passing, read_passings
 from m3.dataflow import derivation_ranks, is_cyclic, strata
 from m3.errors import ProgramError
 from m3.formatting import program_from_json, program_to_json
@@ -37,6 +38,7 @@ __all__ = [
     "DerivedPlan",
     "GroupLookup",
     "InputPlan",
+    "PassingPlan",
     "ProgramPlan",
     "derivation_lookups",
     "plan_derivations",
@@ -82,6 +84,14 @@ class InputPlan:
 
 
 @dataclass(frozen=True)
+class PassingPlan:
+    """How the groups are found that now() passes: ``copy`` has the groups of one of the inputs in the order of the key that is compared."""
+
+    passing: Passing
+    copy: AccessPath
+
+
+@dataclass(frozen=True)
 class DerivedPlan:
     """A derivation, prepared. ``stage`` is the place of its changes within a batch or event, see
     :meth:`cumulus_ops.coordination.schemes.VersionScheme.stage`; ``group`` is how the derived map itself is looked up."""
@@ -90,10 +100,16 @@ class DerivedPlan:
     stage: int
     group: GroupLookup
     inputs: tuple[InputPlan, ...]
+    passings: tuple[PassingPlan, ...] = ()
+
+    @property
+    def clock(self) -> InputPlan | None:
+        """The input that is now."""
+        return next((given for given in self.inputs if given.kind == "now"), None)
 
 
 def derivation_lookups(program: Program, derived: Derived) -> list[tuple[str, Lookup]]:
-    """How a derivation looks up its own map, and each of its inputs, as (map, lookup)."""
+    """How a derivation looks up its own map, each of its inputs, and what of these now() passes, as (map, lookup)."""
 
     def lookup(name: str) -> tuple[str, Lookup]:
         others = frozenset(range(width, len(program.map_by_name[name].keys)))
@@ -101,6 +117,8 @@ def derivation_lookups(program: Program, derived: Derived) -> list[tuple[str, Lo
 
     def lookup_input(given: Input) -> tuple[str, Lookup]:
         known, name = width + len(given.at), given.map
+        if given.kind == "now":
+            return name, Lookup(frozenset(), 0, frozenset({0}), frozenset({name}))
         if given.kind in ("min", "max"):
             return name, Lookup(frozenset(range(known)), known, frozenset({known}), frozenset({name}))
         return lookup(name)
@@ -109,7 +127,12 @@ def derivation_lookups(program: Program, derived: Derived) -> list[tuple[str, Lo
         width = derived.partition
         return [lookup(derived.map), lookup(derived.source)]
     width = len(derived.keys)
-    return [lookup(derived.map), *map(lookup_input, derived.inputs)]
+    looked_up = [lookup(derived.map), *map(lookup_input, derived.inputs)]
+    for passing in read_passings(derived):
+        # groups whose count is 0 are not there, whatever their other inputs: those of one input are all
+        timed = next(given.map for given in derived.inputs if given.kind == "value")
+        looked_up.append((timed, Lookup(frozenset(), passing.place, frozenset(range(width)), frozenset({timed}))))
+    return looked_up
 
 
 def plan_derivations(
@@ -136,8 +159,12 @@ def plan_derivations(
             for name, lookup in derivation_lookups(program, derived)
         ]
         given = [Input("", derived.source, "rows")] if isinstance(derived, Windowing) else derived.inputs
-        inputs = tuple(InputPlan(i, lookup) for i, lookup in zip(given, found[1:], strict=True))
-        plans[derived.map] = DerivedPlan(derived, stage, found[0], inputs)
+        inputs = tuple(InputPlan(i, lookup) for i, lookup in zip(given, found[1:], strict=False))
+        passings = () if isinstance(derived, Windowing) else read_passings(derived)
+        passed = zip(passings, found[1 + len(given) :], strict=True)
+        plans[derived.map] = DerivedPlan(
+            derived, stage, found[0], inputs, tuple(PassingPlan(p, lookup.path) for p, lookup in passed)
+        )
     return plans
 
 

@@ -1,8 +1,12 @@
-"""The least or greatest live value of a group: what MIN and MAX need, without reading the group.
+"""Entries by the order of a key: the least or greatest live value of a group, and the entries between two values.
 
+MIN and MAX need the first of these, without reading the group.
 Runs for an ordered access path hold a group's deltas in the order of their values. Entries are read from the near end, in
 chunks that grow, until a value is found whose deltas add up to more than zero and which no unread entry can precede. So
 the work is proportional to the number of dead entries in front of the answer, not to the size of the group.
+
+What now() passes needs the second one: the entries of a whole copy whose first column is between two numbers, found by two searches in
+each run. The work is proportional to what lies between them.
 """
 
 from __future__ import annotations
@@ -16,10 +20,10 @@ import pyarrow.compute as pc
 
 from cumulus_ops.maps.columns import alike, to_numpy
 from cumulus_ops.maps.deltas import sum_ranges
-from cumulus_ops.maps.lookup import Probe, equal_keys, find, spread
+from cumulus_ops.maps.lookup import Probe, equal_keys, find, search_codes, spread
 from cumulus_ops.maps.runs import RunData
 
-__all__ = ["first_live"]
+__all__ = ["first_live", "read_between"]
 
 
 #: Most answers are the first entry, or the first few where some were deleted; where many were, chunks that grow by a factor read at most
@@ -132,3 +136,42 @@ def _find_nearest(read: _Read) -> tuple[np.ndarray, pa.Array]:
     live = (sum_ranges(units, fresh) > 0) & (places[fresh] < read.frontier[request[fresh]])
     found, first = np.unique(request[fresh[live]], return_index=True)
     return found, read.values.take(pa.array(order[fresh[live][first]]))
+
+
+def read_between(
+    runs: Sequence[RunData], low: int | None, high: int | None, positions: Sequence[int]
+) -> list[tuple[pa.Array, ...]]:
+    """Key columns of the entries whose first column of the path is a number from ``low`` to ``high``.
+
+    Args:
+        runs: runs of a path whose first column is one of numbers.
+        low, high: both inclusive, in the column's units; None for no bound.
+        positions: the key columns that are wanted.
+
+    Returns:
+        the columns of each run's entries. An entry is there for each of its deltas, and may be gone by now.
+    """
+    found = ((run, _find_between(run, low, high)) for run in runs if len(run))
+    return [tuple(run.keys[p].take(rows) for p in positions) for run, rows in found if len(rows)]
+
+
+def _find_between(run: RunData, low: int | None, high: int | None) -> np.ndarray:
+    """The rows of a run that lie between two numbers; NULL lies nowhere."""
+    (position, *_) = run.path.bound
+    part = run.search.parts[0] if run.search.parts else None
+    if part is None or part.shift or run.codes is None:  # all are equal, or farther apart than a code has room for
+        column = run.keys[position].all()
+        numbers = to_numpy(column)
+        inside = column.is_valid().to_numpy(zero_copy_only=False)
+        inside = inside if low is None else inside & (numbers >= low)
+        return np.flatnonzero(inside if high is None else inside & (numbers <= high))
+    # The column alone is the code, as an offset from the least number; NULL is the offset behind the greatest.
+    smallest, largest = part.frame.base, part.frame.largest - (part.frame.null is not None)
+    first = 0 if low is None else max(0, low - smallest)
+    last = largest if high is None else min(largest, high - smallest)
+    if first > last:
+        return np.zeros(0, np.int64)
+    own = run.codes.data.dtype.type
+    begin = search_codes(run, run.codes, np.array([first], own), "left")[0]
+    end = search_codes(run, run.codes, np.array([last], own), "right")[0]
+    return np.arange(begin, end)

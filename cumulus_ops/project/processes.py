@@ -34,6 +34,7 @@ __all__ = [
     "FINAL_POINTS",
     "KEY_POINTS",
     "POSTGRES_POINTS",
+    "TICK_POINTS",
     "ChildDied",
     "ChildFailed",
     "reach",
@@ -80,13 +81,16 @@ KEY_POINTS = ("keys.before-merge", "keys.after-merge")
 FINAL_POINTS = ("finalise.before-commit", "finalise.after-commit", "finalise.before-table", "finalise.before-published")
 #: Those that are reached only when a generation begins.
 ANEW_POINTS = ("anew.before-commit", "anew.before-claim")
+#: Those that are reached only when views depend on now().
+TICK_POINTS = ("tick.before-append", "tick.after-append")
 #: Those that are reached only with a source of kind ``postgres``.
 POSTGRES_POINTS = ("source.after-slot", "source.after-copy", "source.after-advance", "source.after-read")
 
 
 def reach(name: str, drop: str = "") -> None:
     """Die or stop here, with a batch of ``drop`` in hand, if the environment asks for it."""
-    if name not in FAULT_POINTS + FENCE_POINTS + FINAL_POINTS + KEY_POINTS + ANEW_POINTS + POSTGRES_POINTS:
+    conditional = FENCE_POINTS + FINAL_POINTS + KEY_POINTS + ANEW_POINTS + TICK_POINTS + POSTGRES_POINTS
+    if name not in FAULT_POINTS + conditional:
         raise ValueError(f"unknown fault point {name!r}")
     if os.environ.get("CUMULUS_FAULT") in (name, f"{name}:{drop}"):
         os.kill(os.getpid(), signal.SIGKILL)

@@ -13,6 +13,7 @@ Which it is, the coordination plan says. What is asked for with ``tentative`` is
 
 from __future__ import annotations
 
+import datetime
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -23,9 +24,10 @@ import numpy as np
 import pyarrow as pa
 
 from cumulus_ops.catalog.finals import FinalPartition
+from cumulus_ops.catalog.records import moment_of_now
 from cumulus_ops.catalog.values import shown_value
 from cumulus_ops.compute.vector import Frame, evaluate_logical
-from cumulus_ops.coordination.finality.lineage import VALUE
+from cumulus_ops.coordination.finality.lineage import VALUE, relations_of
 from cumulus_ops.coordination.plan import AT_ONCE, COMMITTED, SEALED, SealOf
 from cumulus_ops.light import lazy_module
 from cumulus_ops.maps.columns import to_physical
@@ -42,6 +44,7 @@ from cumulus_ops.query.read import (
     require_retained,
     snapshot_epoch,
 )
+from m3.clock import CLOCK
 from m3.datatypes import Type
 from m3.evaluate import DEFAULTS, Value, evaluate
 from m3.formatting import format_column
@@ -212,7 +215,7 @@ FINAL_BY, LABEL = "final_by", b"cumulus.final-by"
 class Answer:
     """The rows of a view. ``final_by`` has, for each of them, by what it is final: ``now``, ``seal campaign=7``, ``epoch 12``; or ``tentative``. ``epoch``: whose
     snapshot was read, if one was; ``partitions``: how many were final by their seals before; ``error``: why these are all of it, if the view is
-    in error in the newest snapshot."""
+    in error in the newest snapshot; ``now``: what now() is in them, if the view depends on it, ``has_now``."""
 
     view: str
     rows: pa.Table
@@ -221,6 +224,8 @@ class Answer:
     partitions: int = 0
     is_tentative: bool = False
     error: str | None = None
+    has_now: bool = False
+    now: datetime.datetime | None = None
 
     @property
     def label(self) -> str:
@@ -231,8 +236,15 @@ class Answer:
         >>> Answer("v", pa.table({"a": [1]}), pa.array(["seal day=1"]), 12, 3, error="6 / 0").label
         'final by 3 sealed partitions; all others are missing, for the view is in error in the snapshot of epoch 12: 6 / 0'
         """
+        now = (
+            ""
+            if not self.has_now
+            else f", as of {self.now} (now())"
+            if self.now
+            else ", before the first time (now() is NULL)"
+        )
         if self.is_tentative:
-            return "tentative: it may still be corrected"
+            return f"tentative: it may still be corrected{now}"
         if self.epoch is None and not self.partitions:
             return "final now: no row of it is ever retracted"
         parts = [] if self.epoch is None or self.error else [f"epoch {self.epoch}"]
@@ -241,7 +253,7 @@ class Answer:
         missing = (
             f"; all others are missing, for the view is in error in the snapshot of epoch {self.epoch}: {self.error}"
         )
-        return "final by " + ", and ".join(parts) + (missing if self.error else "")
+        return "final by " + ", and ".join(parts) + now + (missing if self.error else "")
 
     def labelled(self) -> pa.Table:
         """The rows, with their label among the table's metadata."""
@@ -268,9 +280,11 @@ def read_answer(rt: Runtime, view: str, as_of: int | None = None, tentative: boo
         As :func:`~cumulus_ops.query.read.read_view`.
     """
     declared = rt.program.view(view)
+    has_now = CLOCK in relations_of(rt.program, declared)
     if tentative:
         rows = read_view(rt, view, tentative=True)
-        return Answer(view, rows, _repeat_label(TENTATIVE, len(rows)), is_tentative=True)
+        now = moment_of_now(rt.catalog.log.newest_tick())
+        return Answer(view, rows, _repeat_label(TENTATIVE, len(rows)), is_tentative=True, has_now=has_now, now=now)
     final = final_from(rt, declared) if as_of is None else None
     if final == AT_ONCE:
         with rt.catalog.leases.step():
@@ -285,7 +299,9 @@ def read_answer(rt: Runtime, view: str, as_of: int | None = None, tentative: boo
     with rt.catalog.leases.step():
         epoch = snapshot_epoch(rt, as_of)
         rows = read_view(rt, view, as_of=epoch)
-    return Answer(view, rows, _repeat_label(f"epoch {epoch}", len(rows)), epoch)
+        snapshot = rt.catalog.snapshots.at(epoch)
+    now = None if snapshot is None else moment_of_now(snapshot.now)
+    return Answer(view, rows, _repeat_label(f"epoch {epoch}", len(rows)), epoch, has_now=has_now, now=now)
 
 
 def _repeat_label(label: str, rows: int) -> pa.Array:

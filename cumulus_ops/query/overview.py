@@ -22,7 +22,7 @@ from cumulus_ops.catalog.epochs import (
     in_error,
     left_out,
 )
-from cumulus_ops.catalog.records import FileAside, StandingSource
+from cumulus_ops.catalog.records import FileAside, StandingSource, moment_of_now
 from cumulus_ops.opening.runtime import Runtime
 from cumulus_ops.project.rhythm import Rhythm
 from cumulus_ops.project.settings import Project
@@ -253,13 +253,21 @@ def view_states(catalog: Catalog, views: Sequence[str], first: int) -> list[View
     snapshot = catalog.snapshots.newest()
     errors = {e.view: e for e in in_error(catalog.results.view_errors(), -1 if snapshot is None else snapshot)}
     newest, rows = catalog.history.newest_right(views), catalog.history.published_rows(first)
+    nows = {epoch: now_of(catalog, epoch) for epoch in {found.epoch for found in newest.values()}}
+    newest = {name: replace(found, now=nows[found.epoch]) for name, found in newest.items()}
     return [ViewState(name, newest.get(name), errors.get(name), rows.get(name, ())) for name in views]
+
+
+def now_of(catalog: Catalog, epoch: int) -> datetime.datetime | None:
+    """What now() is in the snapshot of an epoch, if there is one and views depend on it."""
+    snapshot = catalog.snapshots.at(epoch)
+    return None if snapshot is None else moment_of_now(snapshot.now)
 
 
 @dataclass(frozen=True)
 class EpochStory:
     """All about one epoch. ``numbers`` is None where nothing is known of it. ``without``: the batches that its snapshot does not have;
-    ``proved``: how many views the validation found to be what."""
+    ``proved``: how many views the validation found to be what; ``now``: what now() is in its snapshot."""
 
     epoch: int
     numbers: EpochNumbers | None
@@ -271,6 +279,7 @@ class EpochStory:
     seconds: float | None
     expired: Sequence[str]
     proved: str = ""
+    now: datetime.datetime | None = None
 
 
 def epoch_story(catalog: Catalog, epoch: int) -> EpochStory:
@@ -288,6 +297,7 @@ def epoch_story(catalog: Catalog, epoch: int) -> EpochStory:
         validation.seconds if validation else None,
         catalog.snapshots.expired().get(epoch, ()),
         validation.summary if validation else "",
+        now_of(catalog, epoch),
     )
 
 

@@ -362,7 +362,15 @@ def _run(
     apart: bool,
 ) -> pa.Table:
     query = write_out(
-        view.sql, relations, view.dialect, view.columns, views=texts, wide=wide, ordered=ordered, apart=apart
+        view.sql,
+        relations,
+        view.dialect,
+        view.columns,
+        views=texts,
+        wide=wide,
+        ordered=ordered,
+        apart=apart,
+        now=view.now,
     )
     register(session, query.needed)
     try:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -89,7 +90,7 @@ class ViewToValidate:
     ``key_columns`` name those that identify a group in reports (with none, all rows
     are one group). ``tolerances``: column -> largest accepted difference of a DOUBLE, relative to the larger of the values;
     ``double_tolerance`` for the others. Everything that is not DOUBLE is compared exactly.
-    ``error`` is what the view reads as where it is in error; it has no snapshot then.
+    ``now`` is what now() is in the snapshot, None if it is NULL there. ``error`` is what the view reads as where it is in error; it has no snapshot then.
     ``recomputation`` stands in for ``sql`` (then "") when the view comes from an M3 program, in the view's order: see
     :func:`~cumulus_ops.validation.recompute.recompute_m3`.
     """
@@ -109,6 +110,7 @@ class ViewToValidate:
     ordered: bool = False
     offset: int = 0
     limit: int | None = None
+    now: datetime.datetime | None = None
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from cumulus_ops.catalog.epochs import FencedVote, LeftOut, in_error, left_out
-from cumulus_ops.catalog.records import Validation, ViewError
+from cumulus_ops.catalog.records import Validation, ViewError, moment_of_now
 from cumulus_ops.files.log_files import verify_log
 from cumulus_ops.opening.runtime import Runtime
 from cumulus_ops.project.verdicts import FAILED
@@ -95,7 +95,10 @@ def add_remarks(rt: Runtime, report: ValidationReport) -> ValidationReport:
         missing = [b for b in left_out(failed, report.epoch) if b.state == "aside"]
         failures += tuple(BELOW_ZERO.format(b.name, b.batch) for b in missing)
     said = _list_remarks(failed, rt.catalog.results.view_errors(), rt.catalog.votes.fenced(), report.epoch)
-    remarks = (*report.remarks, *said)
+    snapshot = rt.catalog.snapshots.at(report.epoch)
+    now = None if snapshot is None else moment_of_now(snapshot.now)
+    told = () if now is None else (f"now() is {now}, as the snapshot has recorded",)
+    remarks = (*report.remarks, *said, *told)
     return replace(report, failures=failures, remarks=remarks)
 
 
@@ -116,13 +119,15 @@ def validation_request(rt: Runtime, epoch: int, folder: Path, names: Sequence[st
 
         interpreted = recompute_m3(rt.program, files, epoch)
     errors, published = views_in_error(rt, epoch), rt.catalog.results.published()
+    snapshot = rt.catalog.snapshots.at(epoch)
+    now = None if snapshot is None else moment_of_now(snapshot.now)
     found = []
     for place, view in enumerate(chosen):
         if error := errors.get(view.name, ""):
-            found.append(ask_for_view(rt, view, None, interpreted.get(view.name), error))
+            found.append(replace(ask_for_view(rt, view, None, interpreted.get(view.name), error), now=now))
             continue
         rows = write_arrow(read_view(rt, view.name, as_of=epoch, ordered=False), folder / f"{place}.arrow")
-        asked = ask_for_view(rt, view, rows, interpreted.get(view.name))
+        asked = replace(ask_for_view(rt, view, rows, interpreted.get(view.name)), now=now)
         found.append(replace(asked, **_find_shown(rt, view, epoch, published, folder / f"{place}-shown.arrow")))
     members, votes = rt.catalog.members.membership().of(epoch), rt.catalog.votes.last_epochs()
     voted = {c: votes[c] for c in members}

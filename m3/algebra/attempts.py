@@ -30,6 +30,7 @@ from dataclasses import dataclass, field, replace
 
 from m3.algebra.normal import to_monomial
 from m3.algebra.rows import Branch, Source, owners
+from m3.algebra.temporal import refuse_now, require_filters
 from m3.algebra.terms import Failure, Monomial, Polynomial, polynomial
 from m3.datatypes import INT, Type
 from m3.failures import attempted, failed, may_fail, nonzero, tolerated
@@ -78,7 +79,9 @@ def sum_parts(columns: Iterable[Column], value: Type, parts: Iterable[Part]) -> 
     terms: list[Monomial] = []
     failures = _Failures()
     for part in parts:
-        conditions = list(failures.attempt_conditions(part.branch, [*part.branch.conditions, *part.guards]))
+        refuse_now([*(s for _, s in part.keys), *part.asked, *(f for factors in part.products for f in factors)])
+        wanted = require_filters([*part.branch.conditions, *part.guards])
+        conditions = list(failures.attempt_conditions(part.branch, wanted))
         branch = replace(part.branch, conditions=tuple(conditions))
         failures.count_asked(branch, [*(s for _, s in part.keys), *part.asked])
         keys = [(column, attempted(s)) for column, s in part.keys]

@@ -14,8 +14,10 @@ from m3.algebra.derive import DerivedQuery, Registry, WindowQuery, map_function
 from m3.algebra.rows import ViewQuery
 from m3.algebra.terms import Atom, Monomial, Polynomial
 from m3.check import check
+from m3.clock import CLOCK_RELATION
 from m3.compiler.maps import Draft, Maps
 from m3.compiler.materialize import materialize_deltas, materialize_restricted
+from m3.compiler.passing import expand_time
 from m3.dataflow import describe_dataflow, graph_of, in_order
 from m3.datatypes import INT
 from m3.errors import CompileError, FollowUp, M3Error, Span, combine_errors
@@ -170,7 +172,14 @@ def _define_derived(query: DerivedQuery | WindowQuery, maps: Maps) -> Derived:
         functions = tuple(map_function(f, lambda s: substitute(s, columns)) for f in query.functions)
         return Windowing(name, source, query.partition, functions, bool(query.failing))
     inputs = tuple(
-        Input(x.name, maps.keep(x.polynomial, f"{name}_{x.name}"), x.kind, x.at, x.order, x.parameter)
+        Input(
+            x.name,
+            maps.keep(x.polynomial, "ticks" if x.kind == "now" else f"{name}_{x.name}"),
+            x.kind,
+            x.at,
+            x.order,
+            x.parameter,
+        )
         for x in query.inputs
     )
     return Derivation(name, query.relation.key, inputs, query.outputs, query.count)
@@ -371,8 +380,10 @@ def _start_draft(
     name: str, relations: Sequence[Relation], views: Mapping[str, str], dialect: str | None, others: Mapping[str, str]
 ) -> Draft:
     registry = Registry([*(r.name for r in relations), *views])
-    queries = _parse_views(views, relations, registry, dialect, others)
-    return Draft(name, tuple(relations), queries, tuple(registry.queries))
+    parsed = _parse_views(views, relations, registry, dialect, others)
+    queries, depends_on_now = expand_time(parsed, registry, {r.name: r for r in relations})
+    declared = (*relations, CLOCK_RELATION) if depends_on_now else tuple(relations)
+    return Draft(name, declared, tuple(queries), tuple(registry.queries))
 
 
 def check_views(
@@ -398,7 +409,9 @@ def check_views(
         broken: names of tables and views that are there, but have errors that somebody else reports: who reads them is not blamed.
     """
     try:
-        _parse_views(views, relations, Registry([*(r.name for r in relations), *views]), dialect, others or {}, broken)
+        registry = Registry([*(r.name for r in relations), *views])
+        queries = _parse_views(views, relations, registry, dialect, others or {}, broken)
+        expand_time(queries, registry, {r.name: r for r in relations})
     except FollowUp:
         return ()
     except M3Error as error:

@@ -154,7 +154,7 @@ class Sizes:
         yield _product(self._values.get(("map", name, k.name)) for k in self.program.map_by_name[name].keys)
         derived = self.program.derivation_by_map.get(name)
         if derived is not None:
-            yield min((s for m in derived.reads() if (s := self.size(m)) is not None), default=None)
+            yield min((s for m in derived.reads_by_group() if (s := self.size(m)) is not None), default=None)
         for relation, writers in self._writers.get(name, {}).items():
             events = self.rows.get(relation) if relation in self.program.relation_by_name else self.size(relation)
             written = sum({self.written(t, s) for t, s in writers}, start=ZERO).known
@@ -265,7 +265,7 @@ def _find_equal_values(program: Program) -> Iterator[tuple[Node, Node]]:
             for ref in statement.reads():
                 yield from _stands_for(program, scope, ref.map, ref.keys)
     for derived in program.derivations:
-        for source in derived.reads():
+        for source in derived.reads_by_group():
             for a, b in zip(program.map_by_name[source].keys, program.map_by_name[derived.map].keys, strict=False):
                 if isinstance(derived, Windowing) or b.name in derived.keys:
                     yield ("map", source, a.name), ("map", derived.map, b.name)
@@ -392,7 +392,7 @@ def _estimate_caused(sizes: Sizes, written: Mapping[str, Amount]) -> tuple[Cause
     program, pending, found = sizes.program, dict(written), []
     for derived in program.derivations:
         # A set: inputs that are written equally often are taken to be written for the same groups.
-        groups = sum({pending[name] for name in derived.reads() if name in pending}, start=ZERO)
+        groups = sum({pending[name] for name in derived.reads_by_group() if name in pending}, start=ZERO)
         if groups == ZERO:
             continue
         rows, touched = _estimate_recomputed(sizes, derived, groups)

@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from m3.clock import CLOCK, read_passings
 from m3.explain.cost import ZERO, Amount, Sizes, TriggerCost, accesses, costs
 from m3.formatting import format_derived, format_scalar, format_statement
 from m3.program import Derivation, Derived, Input, MapDecl, Program, Trigger, View, Windowing
@@ -124,7 +125,7 @@ def _readers(program: Program, decl: MapDecl) -> Iterator[str]:
         how = f"by ({', '.join(keys)})" if keys or not decl.keys else f"{WARNING} without a key"
         yield f"read {how} in {counted(len(by), 'statement')}: {', '.join(events(by))}"
     for derived in program.derivations:
-        if decl.name in derived.reads():
+        if decl.name in derived.reads_by_group():
             yield f"read by group for the derived map {derived.map}"
 
 
@@ -197,7 +198,9 @@ CHANGES = (
 def cost_table(program: Program, statistics: Mapping[str, float] | None) -> list[str]:
     """Lines: a row per kind of event, what it can cause downstream, and what the symbols stand for."""
     names = _Names()
-    rows = list(_rows(program, names, _join_signs(costs(program, statistics))))
+    # a tick costs what now() passes, and that is known of no program
+    asked = [cost for cost in costs(program, statistics) if cost.event.lstrip("+-") != CLOCK]
+    rows = list(_rows(program, names, _join_signs(asked)))
     unused = [r.name for r in program.relations if not any(t.relation == r.name for t in program.triggers)]
     lines = [f"  {line}" for line in _align([HEADS, *rows])]
     lines += [f"  no trigger: {', '.join(unused)}"] if unused else []
@@ -258,6 +261,7 @@ def _align(rows: Sequence[tuple[str, ...]]) -> list[str]:
 
 #: Stands before everything that grows with a whole map.
 WARNING = "⚠"
+OPERATORS = {"lt": "<", "le": "<=", "gt": ">", "ge": ">="}
 
 
 def counted(count: int, thing: str) -> str:
@@ -316,6 +320,10 @@ def derived_words(program: Program, derived: Derived) -> str:
             return f"{text}{WARNING} there is one partition: any change recomputes all rows"
         keys = program.map_by_name[derived.source].keys[: derived.partition]
         return f"{text}the partition of equal ({', '.join(k.name for k in keys)}) is recomputed when one of its rows changes"
+    passings = read_passings(derived)
+    if passings:
+        there = " and ".join(f"{derived.keys[p.place]} {OPERATORS[p.op]} {format_scalar(p.bound)}" for p in passings)
+        return f"rows that are there while {there}; when now() goes on, those are found by order that it passes, and no others are read"
     if not derived.keys:
         return "one row, recomputed when an input changed"
     return f"one row per ({', '.join(derived.keys)}), recomputed for the groups whose inputs changed"
@@ -331,6 +339,8 @@ def source_words(derived: Derived) -> list[str]:
 def _input_words(given: Input) -> str:
     if given.kind == "value":
         return f"{given.name} = its entry in {given.map}"
+    if given.kind == "now":
+        return f"{given.name} = now(), the greatest tick in {given.map}"
     if given.kind == "sum":
         return f"{given.name} = the sum of the group's values in {given.map}, read anew"
     if given.kind not in ("min", "max"):

@@ -14,6 +14,8 @@ from decimal import Decimal, InvalidOperation
 
 from sqlglot import exp
 
+from m3.algebra.temporal import HINT as NOW_HINT
+from m3.algebra.temporal import compare_with_now, mentions_now
 from m3.datatypes import BOOL, DATE, DOUBLE, INT, INT64_MAX, MAX_PRECISION, STRING, TIMESTAMP, Type
 from m3.dictionary.forms import expand, expand_by_name
 from m3.dictionary.types import quotient_type
@@ -41,8 +43,7 @@ LISTS = (
     "instead, or keep a view with a row for each element"
 )
 RANDOM = {
-    "now", "rand", "random", "uuid", "gen_random_uuid", "getdate", "sysdate", "clock_timestamp", "localtime", "today",
-    "statement_timestamp", "transaction_timestamp", "timeofday", "nextval", "monotonically_increasing_id", "user",
+    "rand", "random", "uuid", "gen_random_uuid", "clock_timestamp", "localtime", "systimestamp", "timeofday", "nextval", "monotonically_increasing_id", "user",
     "current_user", "session_user", "version", "input_file_name", "spark_partition_id", "txid_current", "setseed",
 }  # fmt: skip
 
@@ -162,8 +163,15 @@ class ExpressionReader:
         return result if len(str(value)) > LONGEST_KEPT else Const(value, result.type.with_null(value is None))
 
     def compare(self, node: exp.Expr, op: str, left: Scalar, right: Scalar) -> Scalar:
-        """A comparison; a string literal is read as what it is compared with."""
-        return self.call(node, op, self.adapt_literal(node, left, right), self.adapt_literal(node, right, left))
+        """A comparison; a string literal is read as what it is compared with. One with now is solved for a row's value, or refused."""
+        made = self.call(node, op, self.adapt_literal(node, left, right), self.adapt_literal(node, right, left))
+        if not mentions_now(made):
+            return made
+        solved = compare_with_now(made)
+        if solved is None:
+            message = "a comparison of now() that says of no value of a row from when, or until when it is there"
+            self.source.fail(node, message, "now", NOW_HINT)
+        return solved
 
     def adapt_literal(self, node: exp.Expr, scalar: Scalar, other: Scalar) -> Scalar:
         """A string literal next to a value of another kind becomes a literal of that kind."""
@@ -305,7 +313,7 @@ def refuse_random(reader: ExpressionReader, node: exp.Expr) -> None:
         node, exp.Func
     ) else node.key  # fmt: skip
     if name in RANDOM or name.startswith(("current", "rand")):
-        hint = "a view depends on its tables alone: store the value in a column, or write a constant"
+        hint = "a view depends on its tables and now() alone: store the value in a column, or write a constant"
         reader.source.fail(node, f"{name.upper()} is not deterministic", "not-deterministic", hint)
 
 

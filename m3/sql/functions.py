@@ -14,7 +14,7 @@ from m3.dictionary.forms import Operation
 from m3.scalars import Call, Const, Scalar, const
 from m3.simplify import simplify
 from m3.sql.expressions import SUPPORTED, ExpressionReader, Handler, Leaf, refuse_form, refuse_random
-from m3.sql.functions_dates import DATES, read_interval_seconds, shift_date, truncate_date
+from m3.sql.functions_dates import DATES, NOWS, read_interval_seconds, read_now, shift_date, truncate_date
 from m3.sql.functions_text import TEXTS
 from m3.sql.places import Source
 
@@ -298,6 +298,8 @@ def _read_unless_nan(reader: ExpressionReader, node: exp.Expr) -> Scalar:
 def _read_anonymous(reader: ExpressionReader, node: exp.Expr) -> Scalar:
     """Functions that this dialect of sqlglot does not know by name."""
     name, args = str(node.this).lower(), list(node.expressions)
+    if name in NOWS and not args:
+        return read_now(reader, node, NOWS[name])
     refuse_random(reader, node)
     found = next((read for (known, count), read in NAMED.items() if known == name and count == len(args)), None)
     if found is None:

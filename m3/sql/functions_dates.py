@@ -9,6 +9,7 @@ from decimal import Decimal
 
 from sqlglot import exp
 
+from m3.algebra.temporal import make_now
 from m3.datatypes import DATE, DOUBLE, TIMESTAMP, Type
 from m3.dictionary.forms import expand_by_name, spell_unit
 from m3.dictionary.units import MICROS, name_unit
@@ -17,9 +18,11 @@ from m3.sql.expressions import ExpressionReader, Handler, refuse_form
 
 __all__ = [
     "DATES",
+    "NOWS",
     "Steps",
     "read_interval",
     "read_interval_seconds",
+    "read_now",
     "read_steps",
     "shift_date",
     "truncate_date",
@@ -222,7 +225,26 @@ def _read_bucket(reader: ExpressionReader, node: exp.Expr) -> Scalar:
     return reader.call(node, "time_bucket", _read_moment(reader, node.args["expression"]), micros, start)
 
 
+#: What now is called where sqlglot does not know it, and its type.
+NOWS: Mapping[str, Type] = {
+    **dict.fromkeys(("now", "getdate", "sysdate", "sysdatetime", "transaction_timestamp", "statement_timestamp"), TIMESTAMP),
+    **dict.fromkeys(("localtimestamp", "current_datetime"), TIMESTAMP),
+    **dict.fromkeys(("today", "curdate"), DATE),
+}  # fmt: skip
+
+
+def read_now(reader: ExpressionReader, node: exp.Expr, kind: Type = TIMESTAMP) -> Scalar:
+    """Now, or the day that it is; what is compared with it is decided later (:mod:`m3.algebra.temporal`)."""
+    if node.this and not isinstance(node, exp.Anonymous):
+        hint = "now() or current_date; there are no time zones, and now has microseconds"
+        reader.source.fail(node, "now with an argument", "now", hint)
+    now = make_now(reader.source.span(node))
+    return now if kind == TIMESTAMP else reader.call(node, "cast", now, to=kind)
+
+
 DATES: Mapping[type[exp.Expr], Handler] = {
+    **dict.fromkeys((exp.CurrentTimestamp, exp.CurrentDatetime, exp.Localtimestamp, exp.UtcTimestamp), read_now),
+    exp.CurrentDate: lambda reader, node: read_now(reader, node, DATE),
     **dict.fromkeys(NAMED_PARTS, _read_part),
     exp.DayOfWeek: lambda reader, node: _compute_day_of_week(reader, node, node.this, "DAYOFWEEK"),
     exp.DayOfWeekIso: lambda reader, node: _compute_day_of_week(reader, node, node.this, "ISO"),

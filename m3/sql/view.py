@@ -15,6 +15,7 @@ from sqlglot import exp
 
 from m3.algebra.derive import Registry
 from m3.algebra.rows import Rows, ViewQuery
+from m3.algebra.temporal import mentions_now
 from m3.algebra.terms import Polynomial
 from m3.errors import CompileError, M3Error, combine_errors
 from m3.program import Column, OutputColumn, Relation
@@ -151,6 +152,8 @@ class _View:
         groups = Groups(block.grouping, space).find_linear()
         if groups is None:
             return None
+        if block.having is not None and mentions_now(block.having):
+            return None  # of groups kept as rows it is a condition as any other
         items = [(o.name, simplify(substitute(o.scalar, groups.env))) for o in block.outputs]
         order = [(simplify(substitute(s, groups.env)), d, n) for s, d, n in block.order]
         having = simplify(substitute(block.having, groups.env)) if block.having is not None else None
@@ -187,6 +190,8 @@ class _View:
             return None
         (branch,) = rows.branches
         derived = {q.relation.name for q in self.context.registry.queries}
+        if mentions_now(*branch.conditions):
+            return None
         if len(branch.sources) != 1 or branch.coefficient != 1 or branch.sources[0].relation.name not in derived:
             return None
         (source,) = branch.sources

@@ -425,6 +425,7 @@ OPERATIONS: dict[str, Make] = {
     "drain": lambda w: lambda c: c.members.drain(2).last,
     "drain another": lambda w: lambda c: c.members.drain(1).last,
     "end an epoch": lambda w: lambda c: [b.coordinator for b in c.members.end_epoch(1, FUTURE)],
+    "leave an epoch": lambda w: lambda c: c.members.leave(1, 1, FUTURE).coordinator,
     "begin apply": lambda w: lambda c: c.commits.begin_apply(w.pending, NOBODY),
     "commit apply": lambda w: (
         lambda c: c.commits.commit_apply(w.pending, w.read_at, [new_run("m", 1, path=f"runs/{SLOW.label}x.pack")], 0.0)

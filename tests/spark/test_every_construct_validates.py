@@ -28,6 +28,7 @@ from tests.support.constructs import (
     CONSTRUCTS,
     DIALECTS,
     DOUBLES_TABLE,
+    NOW,
     QUERIES,
     TABLE,
     WIDTH,
@@ -75,6 +76,7 @@ def queries(kind: str, dialect: str | None) -> Iterator[str]:
 def snapshots(program: Program) -> dict[str, pa.Table]:
     """All rows of all views, by the interpreter."""
     interpreter = Interpreter(program)
+    interpreter.advance(NOW)
     for table, held in TABLES.items():
         for row in held:
             interpreter.apply(1, table.name, row)
@@ -90,6 +92,7 @@ def asked(program: Program, dialect: str | None, held: dict[str, pa.Table]) -> l
             held[v.name],
             columns=tuple((c.name, c.expression.type) for c in v.visible),
             dialect=dialect,
+            now=NOW,
         )
         for v in program.views
     ]

@@ -125,8 +125,27 @@ MAX(r) OVER (PARTITION BY q) | MIN(-r) OVER (PARTITION BY q) | SUM(r) OVER (PART
 r = 'NaN' | r < ' infinity ' | r >= '-INF' | r <> '+inf' | r IN ('nan', '-Infinity', 0) | r BETWEEN 0 AND 'Inf' | CAST('NaN' AS DOUBLE) = r | CAST('-inf' AS FLOAT) < r | TRY_CAST('Infinity' AS DOUBLE) - r
 """.strip()
 
+#: What now() is: in the midst of the rows' moments, and on the last day of a month.
+NOW = datetime.datetime(2024, 1, 31, 22, 58, 30, 250000)
 #: Whole queries, for what is no expression.
 QUERIES = (
+    *(
+        f"SELECT k FROM t WHERE m > {now} - INTERVAL '3 days'"
+        for now in ("now()", "current_timestamp", "localtimestamp", "getdate()", "sysdate()", "transaction_timestamp()")
+    ),
+    *(
+        f"SELECT k FROM t WHERE d {op} {today}"
+        for op, today in zip(
+            ["<", "<=", "=", ">=", ">"],
+            ("current_date", "today()", "curdate()", "current_date", "current_date()"),
+            strict=True,
+        )
+    ),
+    "SELECT g, COUNT(*) AS n, SUM(x) AS s, MAX(m) AS last FROM t WHERE m BETWEEN now() - INTERVAL '1 month' AND now() GROUP BY g HAVING MAX(m) < now() - INTERVAL '2' HOUR",
+    "SELECT g, COUNT(*) FILTER (WHERE now() - m < INTERVAL '10 days') AS n, COUNT(*) FILTER (WHERE m + INTERVAL '36' HOUR > now()) AS c FROM t GROUP BY g",
+    "SELECT a.k, b.k AS l FROM t a LEFT JOIN t b ON a.i = b.j AND b.m >= DATE_TRUNC('month', now()) WHERE NOT (a.d > current_date)",
+    "SELECT k FROM t WHERE NOT EXISTS (SELECT 1 FROM t u WHERE u.i = t.j AND u.m > now()) AND EXTRACT(MONTH FROM d) = EXTRACT(MONTH FROM now())",
+    "SELECT k FROM t WHERE current_date - d <= 7 UNION ALL SELECT k FROM t WHERE d - current_date > 9",
     "SELECT r, COUNT(*) AS c, MAX(q) AS a, MIN(q) AS b, SUM(q) AS s, AVG(q) AS v, COUNT(DISTINCT q) AS d, MAX(-q) AS e FROM n GROUP BY r",
     "SELECT q * 0 AS z, COUNT(*) AS c, SUM(r * 0) AS s FROM n GROUP BY q * 0 HAVING -MAX(r) < 0 OR MIN(r) <= 0",
     "SELECT k % 2 AS g, SUM(r + CASE WHEN q IS NULL THEN 0 ELSE 1.7e308 END) AS s, AVG(-1.7e308 * ABS(SIGN(q))) AS v FROM n GROUP BY k % 2",

@@ -26,6 +26,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
+from m3.clock import find_clock
 from m3.dataflow import reachable
 from m3.datatypes import Type
 from m3.dictionary import FUNCTIONS
@@ -271,6 +272,8 @@ class _Partitions:
                     _is_variable(expression, k) and self._derived(derived, (p, computed), found)
                     for p, k in enumerate(derived.keys)
                 )
+            if find_clock(derived) is not None:
+                return False  # a tick concerns all partitions
             return all(m in self.constant or place in found[m] for m in derived.reads())
         if not isinstance(derived, Windowing):
             return False  # type: ignore[unreachable]  # nothing is known of a kind that comes later
@@ -306,7 +309,7 @@ def _step(known: _Program, name: str, position: Position, found: Mapping[str, Se
     derived = known.program.derivation_by_map.get(name)
     if isinstance(derived, Derivation):
         if position < len(derived.keys):
-            return set().union(*(found[m][position] for m in derived.reads()))
+            return set().union(*(found[m][position] for m in derived.reads_by_group()))
         expression = derived.outputs[position - len(derived.keys)].expression
         return set().union(*(found[name][p] for p, k in enumerate(derived.keys) if _is_variable(expression, k)))
     if derived is not None:

@@ -20,6 +20,7 @@ from cumulus_ops.coordination.labelling.analysis import LOGGED, analyse
 from cumulus_ops.coordination.labelling.annotations import Annotation, Component, Dataflow, Stream
 from cumulus_ops.coordination.labelling.strategies import coordinate
 from cumulus_ops.coordination.plan import AT_ONCE, COMMITTED, SEALED, EdgePlan, SealOf, ViewPlan
+from m3.clock import CLOCK
 from m3.formatting import format_scalar
 from m3.program import Program, View
 
@@ -34,6 +35,9 @@ __all__ = ["REQUEST", "ROWS", "Annotated", "Finality", "connected", "edges_beyon
 # Rows of a sealed partition are final if every relation that the view depends on is sealed on columns that come through to the same visible
 # columns of the view (:mod:`cumulus_ops.coordination.finality.lineage`): a relation that is not could still change the partition.
 
+
+#: Why rows that now() may pass are final with their epoch: as of that, which says what now is.
+PASSED_BY_NOW = "now() passes its rows, without any event of them: they are final as of an epoch"
 
 Seals = Mapping[str, Sequence["SealSettings"]]
 
@@ -51,6 +55,8 @@ class Finality:
 
     def of(self, view: View) -> ViewPlan:
         """When rows of a view are final, why, and what the cheapest change is that would avoid waiting for an epoch."""
+        if CLOCK in self.lineage.relations(view):
+            return ViewPlan(view.name, "Run", "Async", COMMITTED, PASSED_BY_NOW)
         why = self.retracted(view)
         if why is None:
             return ViewPlan(view.name, "Async", "Async", AT_ONCE, "no row of it is ever retracted")

@@ -24,6 +24,7 @@ __all__ = [
     "make_date",
     "make_timestamp",
     "micros",
+    "now_of",
     "part",
     "shift_moment",
     "to_date",
@@ -116,6 +117,14 @@ def amount_of(reader: Reader, amount: exp.Expr, unit: str) -> Steps:
     if isinstance(amount, exp.Literal):
         return {spark: number(int(str(amount.this)) * size)}
     return _scale_steps({spark: as_type(reader.read(amount), INT)}, number(size)) or {}
+
+
+def now_of(reader: Reader, kind: Type = TIMESTAMP) -> Term:
+    """now(), or the day that it is: a literal, which the snapshot has recorded."""
+    now = reader.options.now
+    literal: exp.Expr = exp.Null() if now is None else text(now.isoformat(" ", "microseconds"))
+    moment = cast(literal, TIMESTAMP)
+    return Term(moment if kind == TIMESTAMP else cast(moment, kind), kind.with_null(now is None))
 
 
 def add_steps(start: Term, steps: Steps) -> Term:
@@ -516,6 +525,11 @@ def make_date(*parts: Term) -> Term:
 
 
 MOMENTS: Mapping[type[exp.Expr], Rule] = {
+    **dict.fromkeys(
+        (exp.CurrentTimestamp, exp.CurrentDatetime, exp.Localtimestamp, exp.UtcTimestamp),
+        lambda reader, _: now_of(reader),
+    ),
+    exp.CurrentDate: lambda reader, _: now_of(reader, DATE),
     **dict.fromkeys(NAMED_PARTS, lambda reader, node: _part_of(NAMED_PARTS[type(node)], _moment(reader, node.this))),
     **dict.fromkeys(
         (

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 import itertools
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -60,6 +61,7 @@ def write_out(
     wide: bool = False,
     ordered: bool = False,
     apart: bool = False,
+    now: datetime.datetime | None = None,
 ) -> SparkQuery:
     """A view's query in Spark's words.
 
@@ -74,6 +76,7 @@ def write_out(
             subqueries within subqueries, which Spark does not do.
         ordered: give the rows in the order that the view's ORDER BY and, behind it, all its columns decide; with a column ``#order_n`` behind
             the others for each entry of ORDER BY.
+        now: what now() is, as the snapshot has it; it is written out. None: it is NULL.
 
     Returns:
         The query of all rows: without the view's own LIMIT and OFFSET.
@@ -91,7 +94,7 @@ def write_out(
         tree = respell_query(sqlglot.parse_one(sql, read=dialect), dialect)
     except sqlglot.errors.SqlglotError as error:
         raise InputProblem(f"not SQL: {error}", kind="bad-sql", hint="check the view's text") from error
-    options = Options(RULES, dialect, wide, apart)
+    options = Options(RULES, dialect, wide, apart, now)
     while isinstance(tree, exp.Subquery) and not any(v for k, v in tree.args.items() if k != "this"):
         tree = tree.this
     queries = _Queries(options, {r.name.lower(): r for r in relations}, views or {}, [] if ordered else None)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from decimal import Decimal
@@ -132,6 +133,7 @@ class Options:
         dialect: sqlglot's name of the view's dialect.
         wide: sums of decimals have no limit on the way to their result (and collect their values for that).
         apart: a SELECT that is grouped, and has subqueries, groups in a query of its own; and columns are handed on to subqueries of subqueries.
+        now: what now() is in the snapshot; None if no tick has come yet, and now() is NULL.
         needed: gathers the functions that the query uses beyond Spark's own.
     """
 
@@ -139,6 +141,7 @@ class Options:
     dialect: str | None
     wide: bool = False
     apart: bool = False
+    now: datetime.datetime | None = None
     needed: set[Needed] = field(default_factory=set)
 
 

@@ -17,6 +17,7 @@ from cumulus_ops.validation.meaning.moments import (
     make_date,
     make_timestamp,
     micros,
+    now_of,
     part,
     to_date,
     truncate_moment,
@@ -26,7 +27,7 @@ from cumulus_ops.validation.meaning.reader import VALUES, Reader, Rule
 from cumulus_ops.validation.meaning.terms import Term, as_type, cast, fn, refusal
 from cumulus_ops.validation.meaning.texts import JSONS, TEXTS, as_text, trim_text
 from cumulus_ops.validation.meaning.windows import WINDOWS
-from m3.datatypes import BOOL, INT, STRING, Type
+from m3.datatypes import BOOL, DATE, INT, STRING, Type
 from m3.dictionary import CONVERTED, FUNCTIONS
 from m3.dictionary.forms import Operation, expand
 
@@ -95,6 +96,15 @@ NAMED: Mapping[tuple[str, int], Callable[[Reader, Args], Term]] = {
     ("expm1", 1): lambda reader, args: EXPM1(reader.read(args[0])),
     ("epoch_us", 1): lambda reader, args: Term(micros(reader.read(args[0])), INT),
     ("make_timestamp", 6): lambda reader, args: make_timestamp(*map(reader.read, args)),
+    **{
+        (name, 0): lambda reader, _: now_of(reader)
+        for name in ("now", "getdate", "sysdate", "sysdatetime", "localtimestamp")
+    },
+    **{
+        (name, 0): lambda reader, _: now_of(reader)
+        for name in ("transaction_timestamp", "statement_timestamp", "current_datetime")
+    },
+    **{(name, 0): lambda reader, _: now_of(reader, DATE) for name in ("today", "curdate")},
     ("prefix", 2): _texts("startswith"),
     ("suffix", 2): _texts("endswith"),
 }
