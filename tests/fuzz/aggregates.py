@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from tests.fuzz.draw import Draw
 from tests.fuzz.predicates import predicate
 from tests.fuzz.scalars import constant, scalar
-from tests.fuzz.scope import APPROXIMATE, Col, exact, of_kind
+from tests.fuzz.scope import APPROXIMATE, LIST, Col, exact, of_kind
 
 FUNCTIONS = ("agg.sum", "agg.count_star", "agg.count", "agg.avg", "agg.min", "agg.max", "agg.stddev", "agg.variance")
 #: What depends on an order of values, written so that rows that are tied give the same: kinds of the value -> text.
@@ -74,6 +74,17 @@ def _ordered(draw: Draw, columns: Sequence[Col]) -> Col:
         "d": draw.one(["", " DESC", " NULLS LAST", " DESC NULLS FIRST"]), "o": draw.one(["", " DESC"]),
     }  # fmt: skip
     return Col(text.format(**parts), kind)
+
+
+def lists(draw: Draw, columns: Sequence[Col]) -> list[Col]:
+    """Perhaps a list of a group's values, in an order that leaves no choice."""
+    possible = of_kind(columns, "int", "dec", "str", "date", "bool")
+    if not possible or not draw.maybe("agg.list"):
+        return []
+    value = draw.one(possible)
+    order = draw.one(["", " DESC", " NULLS LAST", " DESC NULLS FIRST"])
+    distinct = draw.one(["", "DISTINCT "])
+    return [Col(f"ARRAY_AGG({distinct}{value.sql} ORDER BY {value.sql}{order}){_filter(draw, columns)}", LIST)]
 
 
 def _filter(draw: Draw, columns: Sequence[Col]) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 
-from tests.fuzz.aggregates import aggregate_item, having
+from tests.fuzz.aggregates import aggregate_item, having, lists
 from tests.fuzz.predicates import COMPARISONS, MAX_LEVEL, predicate, scalar_subquery, subquery_predicate, where
 from tests.fuzz.scalars import key, quotient, scalar
 from tests.fuzz.scope import APPROXIMATE, Col, Context, Query, exact
@@ -137,6 +137,7 @@ def _grouped(ctx: Context, columns: list[Col], outer: Sequence[Col], level: int,
         return _select(_aggregated(ctx, columns, keys, kinds), tail)
     items = [*keys, *(aggregate_item(ctx.draw, columns) for _ in range(ctx.draw.one([1, 1, 2])))]
     items += _subquery_items(ctx, [*outer, *(k for k in keys if k in columns)], level)
+    items += lists(ctx.draw, columns) if level == 0 else []
     if level == 0 and ctx.draw.maybe("window.grouped"):
         items.append(Col(f"RANK() OVER (ORDER BY COUNT(*) DESC, {keys[0].sql})", "int"))
     return _select(items, tail)
@@ -169,6 +170,7 @@ def _total(ctx: Context, columns: list[Col], outer: Sequence[Col], level: int, k
         items.append(Col("COUNT(*)", "int"))
     if kinds is None:
         items += _subquery_items(ctx, outer, level)
+        items += lists(draw, columns) if level == 0 else []
     return _select(items, tail + _having(ctx, columns, (), outer, level))
 
 

@@ -30,7 +30,7 @@ FEATURES: Mapping[str, float] = {
     "scalar.wide": 0.3,
     # groups and aggregates
     "group.expression": 0.25, "having": 0.25, "agg.sum": 3, "agg.count_star": 2, "agg.count": 2, "agg.avg": 1.3,
-    "agg.min": 1.3, "agg.max": 1.3, "agg.stddev": 0.3, "agg.variance": 0.3, "agg.ordered": 0.8, "agg.distinct": 0.2, "agg.filter": 0.15,
+    "agg.min": 1.3, "agg.max": 1.3, "agg.stddev": 0.3, "agg.variance": 0.3, "agg.ordered": 0.8, "agg.list": 0.12, "agg.distinct": 0.2, "agg.filter": 0.15,
     "agg.expression": 0.25, "group.rollup": 1, "group.cube": 1, "group.sets": 1, "group.grouping_fn": 0.3,
     # set operations
     "set": 0.2, "set.union": 1, "set.union_all": 1.5, "set.except": 1, "set.intersect": 1, "set.except_all": 0.8,

@@ -8,6 +8,8 @@ from dataclasses import dataclass, field
 from tests.fuzz.draw import Draw
 
 APPROXIMATE = "approx"
+#: Of output columns of the outermost query only.
+LIST = "list"
 
 
 @dataclass(frozen=True)
@@ -35,7 +37,7 @@ class Query:
     @property
     def exact(self) -> bool:
         """Whether its rows can be compared, grouped and ordered without rounding."""
-        return all(c.kind != APPROXIMATE for c in self.columns)
+        return all(c.kind not in (APPROXIMATE, LIST) for c in self.columns)
 
 
 @dataclass
