@@ -308,6 +308,8 @@ def _check_list(program: Program, view: View, made: ViewList) -> Type:
         _fail(f"view {view.name}: map {made.map} has other keys", "type-mismatch", None, f"its keys: {keys or 'none'}")
     if made.distinct and more > 1:  # which of its places a value has, nobody could say
         _fail(f"view {view.name}: DISTINCT of {made.map} by an order", "bad-view", None, "a map of the values alone")
+    if made.limit is not None and made.limit < 1:
+        _fail(f"view {view.name}: a list with LIMIT {made.limit}", "bad-view", None, "at least 1")
     if decl.value != INT:
         _fail(f"view {view.name}: a list of a map that is not INT", "type-mismatch", None, "count rows")
     return made.type_in(decl)

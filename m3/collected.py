@@ -52,7 +52,7 @@ def listed(made: ViewList, entries: Sequence[tuple[Key, int]]) -> tuple[Value, .
     ordered = _in_order(made.order, entries)
     if made.distinct:
         ordered = [(value, 1) for value in {rank(value): value for value, _ in ordered}.values()]
-    values = tuple(value for value, count in ordered for _ in range(count))
+    values = tuple(value for value, count in ordered for _ in range(count))[: made.limit]
     return values if values or made.empty else None
 
 

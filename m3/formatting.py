@@ -207,6 +207,7 @@ def _view(view: View) -> str:
 def _view_list(made: ViewList) -> str:
     group = f"{format_name(made.map)}[{', '.join(map(format_name, made.at))}]"
     order = f" ORDER {', '.join(_place(*place) for place in made.order)}" if made.order else ""
+    order += "" if made.limit is None else f" LIMIT {made.limit}"
     words = [f"{format_name(made.name)} = LIST({group}{order})", *["DISTINCT"] * made.distinct, *["EMPTY"] * made.empty]
     return " ".join(words)
 

@@ -14,7 +14,7 @@ Grammar (Cumulus paper, section 2 and Figure 1, with types, views and deletions 
     Input     := Input(name, map, kind, at: name*, order: (descending, NULLs first)*, parameter?)
     View      := View(name, keys: Column*, values: ViewValue*, exists, columns: OutputColumn*, having, order*, limit,
                       offset, repeated, hidden, checks: Check*, lists: ViewList*, sql)
-    ViewList  := ViewList(name, map, at: name*, order: (descending, NULLs first)*, distinct, empty)
+    ViewList  := ViewList(name, map, at: name*, order: (descending, NULLs first)*, distinct, empty, limit?)
     Check     := Check(map, expression?, relations: name*, place?)
 
 A statement reads: when all ``conditions`` are true, ``target[keys] += product of factors``, once for every valuation
@@ -288,7 +288,7 @@ class ViewList:
     The values are the last keys of the entries above zero of ``map`` that begin with the view's keys ``at``, which are the
     group. Each stands as often as its entry says, or once if they are ``distinct``. They are ordered by the keys after the
     group's: ``order`` says how (ascending with NULLs first where it ends). The list of a group without entries is NULL, or
-    ``empty``.
+    ``empty``. With a ``limit`` it has the first values only.
 
     It is made when the view is read, so an event costs no more than its change of ``map``, however many values a group has."""
 
@@ -298,6 +298,7 @@ class ViewList:
     order: tuple[tuple[bool, bool], ...] = ()
     distinct: bool = False
     empty: bool = False
+    limit: int | None = None
 
     def type_in(self, source: MapDecl) -> Type:
         """The list's type, where its map is ``source``."""

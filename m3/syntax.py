@@ -253,11 +253,12 @@ class _Builder:
         )
 
     def _view_list(self, node: Node) -> ViewList:
-        name, source, at, order, distinct, empty = node.children
+        name, source, at, order, limit, distinct, empty = node.children
         decl, names = self._find_map(source), tuple(name_of(n) for n in at.children)
         if len(decl.keys) <= len(names):
             raise self._fail(node, f"a list of {decl.name}, which has too few keys", "wrong-arity", "add a key")
-        return ViewList(name_of(name), decl.name, names, _places(order), distinct is not None, empty is not None)
+        first = int(limit.children[0]) if limit else None
+        return ViewList(name_of(name), decl.name, names, _places(order), distinct is not None, empty is not None, first)
 
     def _check(self, node: Node) -> Check:
         name, failure = node.children

@@ -149,6 +149,10 @@ def make_lists(made: ViewList, type_: Type, found: Slices, requests: int) -> pa.
     """
     values = _order_values(made.order, type_, found, made.map)
     counts = np.ones_like(values.counts) if made.distinct else values.counts
+    if made.limit is not None and len(counts):
+        before = np.cumsum(counts) - counts  # of each request, how many come before a value
+        before -= np.repeat(before[values.starts], np.diff(np.append(values.starts, len(counts))))
+        counts = np.clip(made.limit - before, 0, counts)
     lengths = np.zeros(requests, np.int64)
     lengths[values.request] = np.add.reduceat(counts, values.starts) if len(values.starts) else 0
     items = values.values.take(pa.array(np.repeat(np.arange(len(counts)), counts)))

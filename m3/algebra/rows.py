@@ -146,6 +146,7 @@ class ListQuery:
     order: tuple[tuple[bool, bool], ...] = ()
     distinct: bool = False
     empty: bool = False
+    limit: int | None = None
 
     @property
     def variable(self) -> Var:

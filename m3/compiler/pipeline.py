@@ -192,7 +192,7 @@ def _define_view(query: ViewQuery, maps: Maps, checks: Checks) -> View:
         exists = maps.keep(query.exists, f"{query.name}_rows" if query.repeated else f"{query.name}_count")
     values = tuple(ViewValue(name, maps.keep(p, f"{query.name}_{name}")) for name, p in query.values)
     lists = tuple(
-        ViewList(x.name, maps.keep(x.polynomial, f"{query.name}_{x.name}"), x.at, x.order, x.distinct, x.empty)
+        ViewList(x.name, maps.keep(x.polynomial, f"{query.name}_{x.name}"), x.at, x.order, x.distinct, x.empty, x.limit)
         for x in query.lists
     )
     return View(

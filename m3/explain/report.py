@@ -78,7 +78,8 @@ def _view(program: Program, view: View) -> Iterator[str]:
     if values:
         yield from _wrap("with " + ", ".join(f"{name} = {source}" for name, source in values.items()), "  ", "    ")
     for made in view.lists:
-        words = f"the {'distinct ' * made.distinct}values of {made.map}[{', '.join(made.at)}] in their order"
+        first = "" if made.limit is None else f"first {made.limit} "
+        words = f"the {first}{'distinct ' * made.distinct}values of {made.map}[{', '.join(made.at)}] in their order"
         yield from _wrap(f"when read: {made.name} is the list of {words}", "  ", "    ")
     if view.having is not None:
         yield from _wrap(f"when read: HAVING {format_scalar(view.having)}", "  ", "    ")

@@ -142,7 +142,8 @@ class Grouping:
         name = unused_name(wish, self.taken)
         self.taken.add(name)
         keys = tuple(c.name for c in name_columns(self.keys))
-        self.lists.append(ListQuery(name, made, keys, wanted.order, wanted.distinct, not wanted.type.nullable))
+        limit = None if wanted.parameter is None else int(wanted.parameter)
+        self.lists.append(ListQuery(name, made, keys, wanted.order, wanted.distinct, not wanted.type.nullable, limit))
         return self.lists[-1].variable
 
     def _count_known(self, branches: list[Branch], args: list[Var], *columns: Var) -> Polynomial:

@@ -258,10 +258,12 @@ def _read_list(node: exp.Expr, names: Names, read: Read) -> Ordered:
 
 def _read_array(node: exp.Expr, names: Names, read: Read) -> Ordered:
     """ARRAY_AGG, LIST, COLLECT_LIST, COLLECT_SET, ..: the values themselves are the last keys of the map, as of a text."""
-    inner, places = _split_order(node.this, read)
-    if isinstance(inner, exp.Limit | exp.HavingMax):
-        hint = "a derived table with QUALIFY ROW_NUMBER() OVER (PARTITION BY .. ORDER BY ..) <= n"
-        names.fail(node, f"a list with {inner.key.upper()}", "unsupported-aggregate", hint)
+    limit = node.this if isinstance(node.this, exp.Limit) else None
+    inner, places = _split_order(node.this if limit is None else limit.this, read)
+    first = None if limit is None else read(limit.expression)
+    if isinstance(inner, exp.HavingMax) or (first is not None and not _is_positive(first)):
+        hint = "ARRAY_AGG(x ORDER BY y LIMIT 3)"
+        names.fail(node, "a list with HAVING, or a LIMIT that is no number", "unsupported-aggregate", hint)
     unique = isinstance(node, exp.ArrayUniqueAgg) or isinstance(inner, exp.Distinct)
     given = inner.expressions if isinstance(inner, exp.Distinct) else [inner]
     if len(given) != 1 or not isinstance(given[0], exp.Expr):
@@ -283,7 +285,12 @@ def _read_array(node: exp.Expr, names: Names, read: Read) -> Ordered:
     others = places if at is None else places[:at]
     args, order = (value, *(s for s, _ in others)), tuple(p for _, p in places)
     made = list_of(value.type.with_null(), nullable=not empty)
-    return AggregateCall("array", args, None, unique, made, order), known
+    parameter = Decimal(str(first.value)) if isinstance(first, Const) else None
+    return AggregateCall("array", args, None, unique, made, order, parameter), known
+
+
+def _is_positive(scalar: Scalar) -> bool:
+    return isinstance(scalar, Const) and isinstance(scalar.value, int) and scalar.value > 0
 
 
 def _read_bits(node: exp.Expr, names: Names, read: Read) -> Ordered:

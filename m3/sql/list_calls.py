@@ -65,8 +65,12 @@ class _Collected:
         inner = node.unnest() if isinstance(node, exp.Paren) else node
         where = inner.expression.this if isinstance(inner, exp.Filter) else None
         call = inner.this if isinstance(inner, exp.Filter) else inner
-        if inner is None or not isinstance(call, exp.ArrayAgg | exp.ArrayUniqueAgg) or isinstance(call.this, exp.Limit):
+        if inner is None or not isinstance(call, exp.ArrayAgg | exp.ArrayUniqueAgg):
             return None
+        if isinstance(call.this, exp.Limit):  # which is of no concern to its first element alone
+            if not isinstance(inner.parent, exp.Bracket) and not isinstance(inner.parent, exp.Paren):
+                return None
+            call = exp.ArrayAgg(**{**call.args, "this": call.this.this})
         return None if isinstance(inner.parent, exp.Window) else cls(call, where, dialect)
 
     @property

@@ -357,7 +357,7 @@ READ: Mapping[type[exp.Expr], frozenset[str]] = {
     exp.Qualify: _split_names("this"),
     exp.Order: _split_names("this expressions"),
     exp.Ordered: _split_names("this desc nulls_first"),
-    exp.Limit: _split_names("expression limit_options"),
+    exp.Limit: _split_names("this expression limit_options"),  # of a list, too
     exp.Fetch: _split_names("direction count limit_options"),
     exp.LimitOptions: _split_names("rows"),
     exp.Offset: _split_names("expression"),

@@ -61,13 +61,13 @@ def collect_values(
         skips: whether NULLs are left out, where IGNORE NULLS or RESPECT NULLS says so.
         places: what it is ordered by, where that stands outside of the call.
     """
-    inner = node.this
+    inner, limit = node.this, None
+    if isinstance(inner, exp.Limit):
+        inner, limit = inner.this, inner.expression
     if isinstance(inner, exp.Order):
         inner, places = inner.this, inner.expressions if places is None else places
     unique = isinstance(node, exp.ArrayUniqueAgg) or isinstance(inner, exp.Distinct)
     inner = inner.expressions[0] if isinstance(inner, exp.Distinct) else inner
-    if isinstance(inner, exp.Limit):
-        raise refusal("a list with LIMIT")
     value = reader.read(inner)
     if skips is None:
         skips = bool(node.args.get("nulls_excluded")) or isinstance(node, exp.ArrayUniqueAgg)
@@ -77,6 +77,8 @@ def collect_values(
     else:
         made = _sort_rows(value, keys, wrap, skips=skips)
     made = fn("array_distinct", made) if unique else made
+    if limit is not None:
+        made = fn("slice", made, exp.Literal.number(1), limit)
     to = list_of(value.known.with_null())
     if reader.dialect in EMPTY_LISTS or node.args.get(EMPTY):
         return Term(made, to)

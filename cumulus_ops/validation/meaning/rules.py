@@ -166,7 +166,8 @@ def _element(reader: Reader, node: exp.Expr) -> Term:
         raise refusal("an element of a list that is not its first")
     skips = isinstance(node.this.unnest(), exp.IgnoreNulls)
     call, wrap = open_list(reader, node.this.unnest().this if skips else node.this)
-    inner, places = (call.this.this, call.this.expressions) if isinstance(call.this, exp.Order) else (call.this, [])
+    given = call.this.this if isinstance(call.this, exp.Limit) else call.this
+    inner, places = (given.this, given.expressions) if isinstance(given, exp.Order) else (given, [])
     value = inner.expressions[0] if isinstance(inner, exp.Distinct) else inner
     made = (exp.Last if is_last else exp.First)(this=exp.Order(this=value, expressions=places) if places else value)
     skips = skips or bool(call.args.get("nulls_excluded")) or isinstance(call, exp.ArrayUniqueAgg)

@@ -31,6 +31,7 @@ VIEWS = {
     "by_count": "SELECT ARRAY_AGG(s) AS l, COUNT(*) AS n FROM r GROUP BY g ORDER BY n DESC",
     "first_lists": "SELECT ARRAY_AGG(k) AS l FROM r GROUP BY g LIMIT 2",
     "nothing": "SELECT g, ARRAY_AGG(s) FILTER (WHERE k < 0) AS l, COLLECT_LIST(s) FILTER (WHERE k < 0) AS m FROM r GROUP BY g",
+    "first_values": "SELECT g, ARRAY_AGG(s ORDER BY k DESC LIMIT 2) AS l, ARRAY_AGG(b LIMIT 3) AS m, ARRAY_AGG(DISTINCT b LIMIT 1) AS n FROM r GROUP BY g",
     "total": "SELECT ARRAY_AGG(DISTINCT s) AS l, MAX(x) AS m FROM r",
 }
 

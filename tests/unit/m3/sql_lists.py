@@ -41,6 +41,11 @@ LISTS: dict[str, tuple[str, ...]] = {
         "select dept_id, array_agg(salary ignore nulls order by emp_id) as a, array_agg(emp_id order by emp_id desc) as b, array_agg(distinct ename ignore nulls) as c from employees group by dept_id",
         "select dept_id, list(salary order by emp_id) filter (where salary is not null) as a, list(emp_id order by emp_id desc) as b, list_sort(list(distinct ename) filter (where ename is not null)) as c from employees group by dept_id",
     ),
+    "list_of_the_first": (
+        B,
+        "select dept_id, array_agg(salary ignore nulls order by emp_id desc limit 2) as a, array_agg(distinct ename ignore nulls order by ename limit 1) as b, array_agg(emp_id order by emp_id desc limit 1)[offset(0)] as c, array_agg(emp_id limit 3) as d from employees group by dept_id",
+        "select dept_id, list(salary order by emp_id desc) filter (where salary is not null)[1:2] as a, (list_sort(list(distinct ename) filter (where ename is not null)))[1:1] as b, max(emp_id) as c, list(emp_id order by emp_id)[1:3] as d from employees group by dept_id",
+    ),
     "list_total": (
         P,
         "select array_agg(ename order by emp_id) as a, array_agg(salary) filter (where salary > 1000) as b, count(*) as n from employees",
