@@ -25,6 +25,8 @@ from collections.abc import Callable, Mapping, Sequence
 
 from sqlglot import exp
 
+from m3.dictionary.spans import group_by_spans
+
 __all__ = ["respell_query"]
 
 SPARK = ("spark", "databricks", "hive")
@@ -301,6 +303,11 @@ def _write_ties(select: exp.Expr, dialect: str | None) -> exp.Expr | None:
     return select
 
 
+def _write_select(select: exp.Expr, dialect: str | None) -> exp.Expr | None:
+    group_by_spans(select)
+    return _write_ties(select, dialect)
+
+
 def _write_rollup(group: exp.Expr, dialect: str | None) -> exp.Expr | None:
     """``GROUP BY a, b WITH ROLLUP`` (CUBE) is ROLLUP (a, b); in Spark ``GROUP BY a, b GROUPING SETS (..)`` says its columns twice."""
     for clause in ("rollup", "cube"):
@@ -402,7 +409,7 @@ RULES: Mapping[type[exp.Expr], Callable[[exp.Expr, str | None], exp.Expr | None]
     exp.Table: _write_pivots,
     exp.Subquery: _write_pivots,
     exp.Pivot: _write_pivot_statement,
-    exp.Select: _write_ties,
+    exp.Select: _write_select,
     exp.Group: _write_rollup,
     exp.GroupingId: _write_grouping_id,
     exp.Union: _write_by_name,

@@ -46,6 +46,7 @@ import sqlglot
 from sqlglot import exp
 from sqlglot.tokenizer_core import Token, TokenType
 
+from m3.dictionary.spans import read_descriptors
 from m3.errors import CompileError, FollowUp, M3Error, Span, SyntaxProblem, combine_errors, shortened
 from m3.sql.mistakes import complete_place, explain_statements, explain_syntax, find_lookalike, locate
 
@@ -91,7 +92,7 @@ class Source:
         """
         self.dialect = dialect
         try:
-            statements = [s for s in sqlglot.parse(self.sql, read=dialect) if s is not None]
+            statements = [s for s in sqlglot.parse(read_descriptors(self.sql), read=dialect) if s is not None]
         except RecursionError as error:
             raise SyntaxProblem("too deeply nested", kind="too-deep", span=Span(1, 1, 1, self.file)) from error
         except FAILURES as error:

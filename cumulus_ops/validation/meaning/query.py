@@ -35,6 +35,7 @@ from cumulus_ops.validation.meaning.windows import order_entry
 from m3.datatypes import Type
 from m3.dictionary.aliases import ANYWHERE, replace_aliases, write_out_list
 from m3.dictionary.queries import respell_query
+from m3.dictionary.spans import read_descriptors
 from m3.program import Relation
 
 __all__ = ["SparkQuery", "write_out"]
@@ -91,7 +92,7 @@ def write_out(
         'SELECT (CAST(CAST(a AS DECIMAL(19, 0)) AS DECIMAL(36, 17)) / CAST(2L AS DECIMAL(1, 0))) AS `b` FROM `r` AS `r`'
     """
     try:
-        tree = respell_query(sqlglot.parse_one(sql, read=dialect), dialect)
+        tree = respell_query(sqlglot.parse_one(read_descriptors(sql), read=dialect), dialect)
     except sqlglot.errors.SqlglotError as error:
         raise InputProblem(f"not SQL: {error}", kind="bad-sql", hint="check the view's text") from error
     options = Options(RULES, dialect, wide, apart, now)

@@ -96,6 +96,15 @@ def _zero(sql: str, says: str, **other: Any) -> Case:
 
 
 CASES: Mapping[str, Case] = {
+    # a series that is too long; a series of months that differ
+    "series": Case(
+        "SELECT id, n FROM r, generate_series(1, a) AS g(n)", {"a": 100_001}, "a series of 100,001 elements",
+        dialect="postgres", lenient=True,
+    ),
+    "series_of_months": Case(
+        "SELECT id, n FROM r, generate_series(d, DATE '2024-03-31', INTERVAL '1' MONTH) AS g(n) WHERE id > 5",
+        {"d": datetime.date(2024, 1, 30)}, "a series without end", also={"d": datetime.date(2024, 1, 28)}, dialect="postgres", lenient=True,
+    ),
     # where a divisor may be 0
     "select": _zero("SELECT id, a / b AS c FROM r", "a / b .. (id = 9, a = 6, b = 0)"),
     "select_mod": _zero("SELECT id, a % b AS c FROM r", "MOD(a, b) .. (id = 9, a = 6, b = 0)"),

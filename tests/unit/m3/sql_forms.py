@@ -180,4 +180,14 @@ FORMS: dict[str, tuple[str, ...]] = {
         "select emp_id, salary * 2 as b, row_number() over (partition by dept_id order by emp_id) as n from employees where b > 20 qualify n + 1 = 2",
         "select emp_id, b, n from (select emp_id, salary * 2 as b, row_number() over (partition by dept_id order by emp_id) as n from employees where salary * 2 > 20) where n = 1",
     ),
+    "groups_of_spans": (
+        "trino",
+        "select device, tumble_start(at, interval '5' hour) as s, tumble_end(at, interval '5' hour) as e, count(*) as n from readings group by device, tumble(at, interval '5' hour)",
+        "select device, time_bucket(interval '5 hours', \"at\", timestamp '1970-01-01') as s, s + interval '5 hours' as e, count(*) as n from readings where \"at\" is not null group by all",
+    ),
+    "groups_of_spans_that_overlap": (
+        "trino",
+        "select hop_start(r.at, interval '2' hour, interval '5' hour) as s, count(*) as n from readings as r where level > 0 group by hop(r.at, interval '2' hour, interval '5' hour)",
+        "select s, count(*) as n from (select unnest(generate_series(time_bucket(interval '2 hours', \"at\", timestamp '1970-01-01') - interval '4 hours', \"at\", interval '2 hours')) as s, \"at\" as t from readings where level > 0) where t < s + interval '5 hours' group by s",
+    ),
 }

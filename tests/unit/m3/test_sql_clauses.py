@@ -261,3 +261,15 @@ def test_refused(dialect: str, sql: str) -> None:
     assert caught.value.kind == "unsupported-clause"
     assert caught.value.span is not None
     assert caught.value.hint
+
+
+def test_spans_of_a_descriptor_are_those_of_the_table() -> None:
+    text = "select window_start, count(*) as n from {} as w group by window_start, window_end"
+    described, plain = (
+        compile_views("p", RELATIONS, {"v": text.format(table)}, dialect="trino")
+        for table in (
+            "table(hop(table readings, descriptor(at), interval '1' hour, interval '5' hour))",
+            "hop(readings, at, interval '1' hour, interval '5' hour)",
+        )
+    )
+    assert (described.maps, described.derivations) == (plain.maps, plain.derivations)
