@@ -43,6 +43,17 @@ MAP c[] : INT;
         ("VIEW v[a INT] VALUES x = m COLUMNS a = a ORDER BY 2;", "bad-ordinal"),
         ("VIEW v[a INT] VALUES x = m EXISTS m COLUMNS a = a;", "type-mismatch"),
         ("VIEW v[a INT] VALUES x = m COLUMNS a = a, r = x / 2 HAVING x > 1 AND a < 5 ORDER BY 2 DESC, 1 LIMIT 3 SQL 'x';", None),
+        ("VIEW v[a INT] LISTS l = LIST(n[a] ORDER DESC NULLS LAST LIMIT 3) DISTINCT EMPTY EXISTS n2 COLUMNS a = a, l = l; MAP n2[a INT] : INT;", None),
+        ("VIEW v[a INT] VALUES x = m LISTS l = LIST(m[a]) COLUMNS l = l;", "wrong-arity"),
+        ("VIEW v[a STRING] VALUES x = p LISTS l = LIST(n[a]) COLUMNS l = l; MAP p[a STRING] : INT;", "type-mismatch"),
+        ("VIEW v[a INT] VALUES x = m LISTS l = LIST(n[x]) COLUMNS l = l;", "type-mismatch"),
+        ("VIEW v[a INT] VALUES x = m LISTS l = LIST(m[]) COLUMNS l = l;", "type-mismatch"),
+        ("VIEW v[a INT] VALUES x = m LISTS x = LIST(n[a]) COLUMNS x = x;", "duplicate-name"),
+        ("VIEW v[a INT] VALUES x = m LISTS l = LIST(n[]) DISTINCT COLUMNS l = l;", "bad-view"),
+        ("VIEW v[a INT] VALUES x = m LISTS l = LIST(n[a] LIMIT 0) COLUMNS l = l;", "bad-view"),
+        ("VIEW v[a INT] VALUES x = m LISTS l = LIST(n[a]) COLUMNS l = COALESCE(l, l);", "list-in-expression"),
+        ("VIEW v[a INT] VALUES x = m LISTS l = LIST(n[a]) COLUMNS b = l IS NULL;", "list-in-expression"),
+        ("VIEW v[a INT] VALUES x = m LISTS l = LIST(n[a]) COLUMNS l = l ORDER BY 1;", "list-in-expression"),
     ],
 )  # fmt: skip
 def test_rules(text, kind):
