@@ -126,6 +126,8 @@ CASES: Mapping[str, Case] = {
     "every": _zero("SELECT g, BOOL_AND(a / b > 1) AS n FROM r GROUP BY g", "a / b > 1 .. (id = 9, a = 6, b = 0)"),
     "arg_max": _zero("SELECT g, ARG_MAX(a % b, id) AS n FROM r GROUP BY g", "MOD(a, b) .. (id = 9, a = 6, b = 0)"),
     "median": _zero("SELECT g, MEDIAN(a % b) AS n FROM r GROUP BY g", "MOD(a, b) .. (id = 9, a = 6, b = 0)"),
+    "list": _zero("SELECT g, ARRAY_AGG(a % b ORDER BY id) AS n, COUNT(*) AS c FROM r GROUP BY g", "MOD(a, b) .. (id = 9, a = 6, b = 0)"),
+    "order_of_a_list": _zero("SELECT g, ARRAY_AGG(id ORDER BY a % b) FILTER (WHERE a > 0) AS n, MAX(a) AS c FROM r GROUP BY g", "MOD(a, b) .. (id = 9, a = 6, b = 0)"),
     "string_agg": _zero("SELECT g, STRING_AGG(CAST(a % b AS VARCHAR), ',' ORDER BY id) AS n FROM r GROUP BY g", "CAST(MOD(a, b) AS STRING) .. (id = 9, a = 6, b = 0)"),
     "filter": _zero("SELECT g, COUNT(*) FILTER (WHERE a / b > 1) AS n FROM r GROUP BY g", "a / b > 1 .. (id = 9, a = 6, b = 0)"),
     "case_value": _zero("SELECT id, CASE WHEN g = 1 THEN a % b ELSE 0 END AS c FROM r", "CASE WHEN g = 1 THEN MOD(a, b) ELSE 0 END .. (id = 9, g = 1, a = 6, b = 0)"),
