@@ -25,7 +25,7 @@ from m3.dictionary.formats import translate
 from m3.dictionary.units import unit_of
 from m3.errors import ProgramError
 
-__all__ = ["Operation", "expand", "expand_by_name", "parse_meaning", "spell_unit"]
+__all__ = ["Operation", "expand", "expand_by_name", "fill", "match", "parse_meaning", "spell_unit"]
 
 
 class Operation(exp.Expression, exp.Func):
@@ -71,12 +71,12 @@ def expand_by_name(node: exp.Expr, dialect: str | None) -> exp.Expr | None:
 def _expand(node: exp.Expr, patterns: Iterable[Pattern], dialect: str | None) -> exp.Expr | None:
     for pattern, meaning in patterns:
         found: Arguments = {}
-        if _match(node, pattern, found):
-            return _fill(meaning, found, dialect)
+        if match(node, pattern, found):
+            return fill(meaning, found, dialect)
     return None
 
 
-def _match(node: object, pattern: object, found: Arguments) -> bool:
+def match(node: object, pattern: object, found: Arguments) -> bool:
     """Whether a part of a query is a part of a form; what stands for its placeholders is ``found``."""
     placeholder = _placeholder(pattern)
     if placeholder and isinstance(node, exp.Expr):
@@ -84,7 +84,7 @@ def _match(node: object, pattern: object, found: Arguments) -> bool:
         return known is node or known == node
     if isinstance(pattern, list):
         given = node if isinstance(node, list) else []
-        return len(given) == len(pattern) and all(_match(n, p, found) for n, p in zip(given, pattern, strict=True))
+        return len(given) == len(pattern) and all(match(n, p, found) for n, p in zip(given, pattern, strict=True))
     if not isinstance(pattern, exp.Expr):
         return (node or None) == (pattern or None)
     if type(node) is not type(pattern):
@@ -95,7 +95,7 @@ def _match(node: object, pattern: object, found: Arguments) -> bool:
     return all(
         str(node.args.get(n)).lower() == str(pattern.args.get(n)).lower()
         if isinstance(pattern.args.get(n), str)
-        else _match(node.args.get(n), pattern.args.get(n), found)
+        else match(node.args.get(n), pattern.args.get(n), found)
         for n in sorted(names)
     )
 
@@ -110,7 +110,9 @@ def _placeholder(pattern: object) -> str:
     return ""
 
 
-def _fill(meaning: exp.Expr, found: Arguments, dialect: str | None) -> exp.Expr:
+def fill(meaning: exp.Expr, found: Arguments, dialect: str | None) -> exp.Expr:
+    """A meaning with what stands in the place of its arguments."""
+
     def put(node: exp.Expr) -> exp.Expr:
         if not isinstance(node, exp.Column) or node.name not in found:
             return node

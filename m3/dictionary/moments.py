@@ -104,6 +104,9 @@ MOMENTS = (
     Entry("yearweek", "year and week as one number", forms=("duckdb | YEARWEEK(m) := iso_year(m) * 100 + week(m)", "mysql | YEARWEEK(m, 3) := iso_year(m) * 100 + week(m)")),
     Entry("week_of_year", "week of the year by other rules than ISO's", forms=(f"mysql | WEEK(m) := {SUNDAYS}", "mysql | WEEK(m, 3) := week(m)", f"mysql | WEEK(m, 0) := {SUNDAYS}", "trino snowflake | YEAR_OF_WEEK(m) := iso_year(m)", "trino | YOW(m) := iso_year(m)", "snowflake spark | YEAROFWEEK(m) := iso_year(m)", "snowflake | YEAROFWEEKISO(m) := iso_year(m)")),
     Entry("weekday", "day of the week, 0 for Monday", forms=("spark mysql | WEEKDAY(m) := (day_of_week(m) + 5) % 7",)),
+    Entry("sunday", "day of the week, 0 for Sunday", forms=("duckdb | WEEKDAY(m) := day_of_week(m) - 1",)),
+    Entry("isoyear", "year that the ISO week belongs to", forms=("duckdb | ISOYEAR(m) := iso_year(m)",)),
+    Entry("adddate", "so many days later or earlier", forms=("mysql | ADDDATE(m, n) := add_days(m, n)", "mysql | SUBDATE(m, n) := add_days(m, -n)")),
     Entry("julian", "days since 24 November 4714 BC", ("date",), INT, rises=(0,), distinct=True, forms=("postgres | EXTRACT(JULIAN FROM d)", "duckdb | JULIAN(d) := CAST(julian(d) AS DOUBLE)", "duckdb | EXTRACT(JULIAN FROM d) := CAST(julian(d) AS DOUBLE)"), spark="datediff(a, DATE '1970-01-01') + 2440588"),
     Entry("make_date_by_day", "a date by the number of its day in the year", forms=("mysql | MAKEDATE(y, n) := add_days(make_date(y, 1, 1), n - 1)",)),
     Entry("iso8601", "dates and timestamps as ISO 8601 has them", forms=(

@@ -56,6 +56,29 @@ NUMBERS = (
     Entry("bits_or", "a | b", ("int", "int"), INT),
     Entry("bits_xor", "a # b, the bits in which they differ", ("int", "int"), INT, distinct=True),
     Entry("bit_count", "how many bits of the 64 of a are 1", ("int",), INT, forms=("spark duckdb mysql | BIT_COUNT(n)",), spark="bit_count(a)", examples={"BIT_COUNT(7)": "3"}),
+    Entry("shift_left", "the 64 bits of a, so many places to the left, by 0 to 63", ("int", "int"), INT, fails=("out-of-domain",), blame=(1,), forms=(
+        "postgres spark bigquery | n << i := shift_left(n, i)", "trino | BITWISE_LEFT_SHIFT(n, i)"), spark="shiftleft(a, CAST(b AS INT))"),
+    Entry("shift_right", "the 64 bits of a, so many places to the right; the sign stays", ("int", "int"), INT, fails=("out-of-domain",), blame=(1,), forms=(
+        "postgres spark duckdb | n >> i := shift_right(n, i)", "trino | BITWISE_RIGHT_SHIFT_ARITHMETIC(n, i)"), spark="shiftright(a, CAST(b AS INT))"),
+    Entry("shift_right_unsigned", "the 64 bits of a, so many places to the right, with zeros in front", ("int", "int"), INT, fails=("out-of-domain",), blame=(1,), forms=(
+        "spark | SHIFTRIGHTUNSIGNED(n, i)", "bigquery | n >> i := shift_right_unsigned(n, i)", "trino | BITWISE_RIGHT_SHIFT(n, i)"), spark="shiftrightunsigned(a, CAST(b AS INT))"),
+    Entry("getbit", "bit i of a, from 0 for the last", forms=("spark | GETBIT(n, i) := shift_right(n, i) & 1", "spark | BIT_GET(n, i) := shift_right(n, i) & 1", "tsql | GET_BIT(n, i) := shift_right(n, i) & 1")),
+    Entry("bits_counted", "how many bits of the 64 of a are 1", forms=("bigquery tsql | BIT_COUNT(n) := bit_count(n)", "trino | BIT_COUNT(n, 64) := bit_count(n)")),
+    Entry("gcd", "the greatest common divisor", ("int", "int"), INT, fails=("overflow",), bounded=True, forms=("postgres duckdb | GCD(n, i)",), examples={"GCD(12, -18)": "6"}),
+    Entry("lcm", "the least common multiple", ("int", "int"), INT, fails=("overflow",), bounded=True, forms=("postgres duckdb | LCM(n, i)",), examples={"LCM(4, -6)": "12"}),
+    Entry("factorial", "a!, up to 33!", ("int",), Type("decimal", 38, 0), fails=("out-of-domain", "overflow"), forms=(
+        "postgres duckdb snowflake | FACTORIAL(n)", "spark | FACTORIAL(n) := CASE WHEN n BETWEEN 0 AND 20 THEN CAST(factorial(n) AS BIGINT) END"), examples={"FACTORIAL(5)": "120"}),
+    Entry("width_bucket", "WIDTH_BUCKET(a, low, high, n): in which of n equal parts of low to high a is, 0 below, n + 1 from high on; exact", ("numeric", "numeric", "numeric", "int"), INT, fails=("out-of-domain",), forms=(
+        "postgres spark snowflake trino | WIDTH_BUCKET(x, low, high, n)",), examples={"WIDTH_BUCKET(5.35, 0.024, 10.06, 5)": "3", "WIDTH_BUCKET(11, 0, 10, 5)": "6"}),
+    Entry("round_even", "ROUND(a, digits), of two the even one", ("numeric", "int"), _digits_type, optional=1, fails=("overflow",), bounded=True, forms=(
+        "spark | BROUND(x, digits)", "spark | BROUND(x)", "duckdb | ROUND_EVEN(x, digits)", "duckdb | ROUNDBANKERS(x, digits)", "spark | RINT(f) := round_even(CAST(f AS DOUBLE))"), examples={"BROUND(2.5)": "2"}),
+    Entry("e", "e, and the numbers that are none", forms=("spark trino | E() := 2.718281828459045e0", "trino | NAN() := CAST('NaN' AS DOUBLE)", "trino | INFINITY() := CAST('Infinity' AS DOUBLE)")),
+    Entry("is_finite", "whether a DOUBLE is a finite number", forms=("trino | IS_FINITE(f) := NOT (is_nan(f) OR is_infinite(f))", "duckdb | ISFINITE(f) := NOT (is_nan(f) OR is_infinite(f))", "trino | IS_INFINITE(f) := is_infinite(f)")),
+    Entry("safe_divide", "a / b, NULL by zero", forms=("bigquery | SAFE_DIVIDE(x, z) := CASE WHEN z = 0 THEN NULL ELSE x / z END", "spark | TRY_DIVIDE(x, z) := CASE WHEN z = 0 THEN NULL ELSE x / z END")),
+    Entry("equal_null", "whether two values are the same, NULL being one", forms=("snowflake spark | EQUAL_NULL(v, w) := v IS NOT DISTINCT FROM w",)),
+    Entry("booland", "numbers as truth values, false for 0", forms=("snowflake | BOOLAND(x, z) := x <> 0 AND z <> 0", "snowflake | BOOLOR(x, z) := x <> 0 OR z <> 0", "snowflake | BOOLNOT(x) := x = 0")),
+    Entry("plus", "a + b, a - b, a * b", forms=("duckdb | ADD(x, z) := x + z", "duckdb | SUBTRACT(x, z) := x - z", "duckdb | MULTIPLY(x, z) := x * z")),
+    Entry("arc_tangent", "ATAN2(a, b)", forms=("mysql | ATAN(f, g) := atan2(f, g)",)),
     Entry("nullifzero", "a, NULL for 0", forms=("snowflake spark | NULLIFZERO(x) := CASE WHEN x = 0 THEN NULL ELSE x END",)),
     Entry("positive", "a", forms=("spark | POSITIVE(x) := x",)),
     Entry("negative", "-a", forms=("spark | NEGATIVE(x) := -x",)),
@@ -117,8 +140,10 @@ DOUBLES = (
     _of_doubles("atanh"),
     _of_doubles("degrees", total=True),
     _of_doubles("radians", total=True),
-    Entry("is_nan", "IS_NAN(a)", ("double",), BOOL, rises=(0,)),
-    Entry("is_infinite", "IS_INFINITE(a)", ("double",), BOOL),
+    Entry(
+        "is_nan", "IS_NAN(a)", ("double",), BOOL, rises=(0,), spark="CASE WHEN a IS NULL THEN NULL ELSE isnan(a) END"
+    ),
+    Entry("is_infinite", "IS_INFINITE(a)", ("double",), BOOL, spark="abs(a) = CAST('Infinity' AS DOUBLE)"),
     _of_sums("covar_pop", "x y xy"),
     _of_sums("covar_samp", "x y xy"),
     _of_sums("corr", "x y xx yy xy"),

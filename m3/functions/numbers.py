@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
-from decimal import ROUND_CEILING, ROUND_DOWN, ROUND_FLOOR, ROUND_HALF_UP, Decimal
+from decimal import ROUND_CEILING, ROUND_DOWN, ROUND_FLOOR, ROUND_HALF_EVEN, ROUND_HALF_UP, Decimal
 from fractions import Fraction
 from typing import Any
 
@@ -84,13 +84,45 @@ def _rounding(mode: str) -> Callable[[list[Any], Type], Value]:
         exact = Decimal(value)
         if -int(exact.as_tuple().exponent) <= digits:
             return float(exact) if to.kind == "double" else exact
-        if mode in (ROUND_HALF_UP, ROUND_DOWN) and digits < -exact.adjusted() - 2:
+        if mode in (ROUND_HALF_UP, ROUND_HALF_EVEN, ROUND_DOWN) and digits < -exact.adjusted() - 2:
             return Decimal(0)  # far below half a unit
         context = EXACT.copy()  # with room for all digits of the result, however long the number is
         context.prec = max(EXACT.prec, len(exact.as_tuple().digits) + abs(int(exact.as_tuple().exponent)) + 2)
         return exact.quantize(Decimal(1).scaleb(-digits), rounding=mode, context=context)
 
     return compute
+
+
+def _shift(move: Callable[[int, int], int]) -> Compute:
+    """Bits that are moved, within 64."""
+
+    def compute(args: list[Any], _: Type) -> int:
+        bits, places = args
+        if not 0 <= places < 64:
+            raise ValueProblem(f"bits moved by {places}", kind="out-of-domain", hint="0 to 63 places")
+        moved = move(bits, places) & (2**64 - 1)
+        return moved - 2**64 if moved >= 2**63 else moved
+
+    return compute
+
+
+def _factorial(args: list[Any], _: Type) -> int:
+    (a,) = args
+    if a < 0:
+        raise ValueProblem(f"FACTORIAL({a})", kind="out-of-domain", hint="numbers from 0 on")
+    if a > 33:
+        raise ValueProblem(f"FACTORIAL({a}) has more than 38 digits", kind="overflow", hint="numbers up to 33")
+    return math.factorial(a)
+
+
+def _width_bucket(args: list[Any], _: Type) -> int:
+    value, low, high, count = args
+    finite = all(math.isfinite(x) for x in (value, low, high))
+    if count <= 0 or low == high or not finite:
+        hint = "a count above zero, and two different ends"
+        raise ValueProblem(f"WIDTH_BUCKET({', '.join(map(str, args))})", kind="out-of-domain", hint=hint)
+    part = (Fraction(value) - Fraction(low)) / (Fraction(high) - Fraction(low))
+    return 0 if part < 0 else count + 1 if part >= 1 else math.floor(part * count) + 1
 
 
 def _extreme(better: Callable[[Any, Any], bool]) -> Callable[[list[Any], Type], Value]:
@@ -230,6 +262,14 @@ KERNELS: Mapping[str, Compute] = {
     "bits_or": lambda args, _: args[0] | args[1],
     "bits_xor": lambda args, _: args[0] ^ args[1],
     "bit_count": lambda args, _: (args[0] & (2**64 - 1)).bit_count(),
+    "shift_left": _shift(lambda a, n: a << n),
+    "shift_right": _shift(lambda a, n: a >> n),
+    "shift_right_unsigned": _shift(lambda a, n: (a & (2**64 - 1)) >> n),
+    "gcd": lambda args, _: math.gcd(*args),
+    "lcm": lambda args, _: math.lcm(*args),
+    "factorial": _factorial,
+    "width_bucket": _width_bucket,
+    "round_even": _rounding(ROUND_HALF_EVEN),
     "bits_not": lambda args, _: ~args[0],
     "greatest": _extreme(_greater),
     "least": _extreme(lambda a, b: _greater(b, a)),

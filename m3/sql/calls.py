@@ -43,6 +43,8 @@ OF_PAIRS: Mapping[type[exp.Expr], str] = {
     exp.RegrIntercept: "regr_intercept", exp.RegrR2: "regr_r2", exp.RegrSxx: "regr_sxx", exp.RegrSyy: "regr_sxx",
     exp.RegrSxy: "regr_sxy", exp.RegrCount: "count", exp.RegrAvgx: "avg", exp.RegrAvgy: "avg",
 }  # fmt: skip
+#: Dialects in which truth values are added up, as 1 and 0.
+COUNTED = ("mysql", "duckdb", "sqlite")
 SYMMETRIC = (exp.Corr, exp.CovarPop, exp.CovarSamp)
 HINT = (
     "SUM, COUNT, AVG, MIN, MAX, VARIANCE, STDDEV, BOOL_AND, BOOL_OR, ANY_VALUE, ARG_MAX, ARG_MIN, FIRST, LAST, MEDIAN, "
@@ -152,6 +154,8 @@ def _read_single(
         names.fail(node, f"{node.key.upper()} cannot be maintained", "unsupported-aggregate", HINT)
     if is_bare_null(args[0]):
         args = (Const(None, INT.with_null()),)
+    if args[0].type.kind == "bool" and kind in SUMS and names.context.dialect in COUNTED:
+        args = (call("cast", args[0], to=INT),)
     if args[0].type.kind == "double":
         return AggregateCall({**SUMS, **MOMENTS}[kind], args, where, unique, DOUBLE.with_null())
     if not args[0].type.is_numeric:

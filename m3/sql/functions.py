@@ -412,7 +412,6 @@ HANDLERS: Mapping[type[exp.Expr], Handler] = {
     exp.Coalesce: _read_coalesce,
     exp.Nullif: _read_nullif,
     exp.Tuple: refuse_form("a row of values", "compare rows by = or IN"),
-    exp.SafeDivide: refuse_form("SAFE_DIVIDE is not supported", "a / NULLIF(b, 0)"),
     **TEXTS,
     exp.Add: _read_sum,
     exp.Sub: _read_sum,

@@ -33,6 +33,7 @@ from collections.abc import Callable, Mapping
 
 from sqlglot import exp
 
+from m3.dictionary.aggregates import respell_aggregate
 from m3.dictionary.queries import respell_query
 from m3.scalars import Const
 from m3.sql.asof import replace_asof_joins
@@ -73,6 +74,7 @@ def respell_aggregates(tree: exp.Expr, dialect: str | None) -> exp.Expr:
 
 
 def _respell(node: exp.Expr, dialect: str | None) -> exp.Expr:
+    node = respell_aggregate(node, dialect)
     if isinstance(node, exp.Anonymous):
         return _respell_named(node)
     if isinstance(node, exp.ByteString) and dialect in ESCAPED_TEXTS:

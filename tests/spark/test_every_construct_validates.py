@@ -145,8 +145,10 @@ def damaged(value: object, kind: pa.DataType) -> object:
             return value + Decimal(1).scaleb(int(value.as_tuple().exponent))
         case float() if not math.isfinite(value):
             return 0.0
-        case int() | float():
+        case int():
             return value + 1
+        case float():
+            return value + abs(value) + 1
         case str():
             return value + "x"
         case datetime.date():

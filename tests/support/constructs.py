@@ -15,6 +15,7 @@ from typing import Any
 
 from m3.datatypes import BOOL, DATE, DOUBLE, INT, STRING, TIMESTAMP, decimal
 from m3.dictionary import ENTRIES, GENERIC, Form
+from m3.dictionary.aggregates import AGGREGATES as AGGREGATES_
 from m3.program import Column, Relation
 from tests.support.doubles import DOUBLES as SPECIAL
 
@@ -218,6 +219,8 @@ def _write_out(form: Form, dialect: str | None) -> Iterator[str]:
         texts |= {"s": "CAST(d AS VARCHAR)"}
     if "make_timestamp(" in form.meaning:
         texts |= {"x": "5.25", "n": "7"}
+    if form.text.startswith("WIDTH_BUCKET"):
+        texts |= {"n": "7"}
     if "_DAY(" in form.text:
         texts |= {"s": "'Friday'"}
     for unit in UNITS if re.search(r"\bunit\b", form.text) else ("",):
@@ -232,10 +235,19 @@ def _of_dictionary() -> list[str]:
     return sorted(texts - {"TO_TIMESTAMP(x)"})  # in Snowflake it takes a text
 
 
+def _of_aggregates() -> list[str]:
+    """Every further spelling of an aggregate."""
+    spelled = ((Form.of(text).text) for row in AGGREGATES_ for text in row.spellings)
+    columns = {**COLUMNS, "f": "0.5", "x": "x", "n": "100"}
+    texts = {re.sub(r"\b[a-z]+\b", lambda word: columns.get(word[0], word[0]), text) for text in spelled}
+    further = ("SUM(i > 1)", "AVG(b)", "ARG_MAX(DISTINCT x, i)", "MAX(DISTINCT x)", "FIRST(DISTINCT x)")
+    return [*sorted(texts - {"SUM_NO_OVERFLOW(100)"}), *further]
+
+
 #: Kind of view -> what makes one of a few of its expressions, and all of them.
 CONSTRUCTS: Mapping[str, tuple[str, Sequence[str]]] = {
     "scalars": ("SELECT k, {} FROM t", [*_listed(SCALARS), *_of_dictionary()]),
-    "aggregates": ("SELECT g, {} FROM t GROUP BY g", _listed(AGGREGATES)),
+    "aggregates": ("SELECT g, {} FROM t GROUP BY g", [*_listed(AGGREGATES), *_of_aggregates()]),
     "totals": ("SELECT {} FROM t WHERE k < 0", _listed(AGGREGATES)),
     "windows": ("SELECT k, {} FROM t", _listed(WINDOWS)),
     "doubles": ("SELECT k, {} FROM n", _listed(DOUBLES)),

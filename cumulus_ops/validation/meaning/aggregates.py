@@ -240,6 +240,8 @@ FRACTIONS: Mapping[str, type[exp.Expr]] = {
 }  # fmt: skip
 KNOWN: tuple[type[exp.Expr], ...] = (exp.Sum, exp.Avg, exp.Count, exp.CountIf, *EXTREMES, *MOMENTS, *PAIRS, *ORDERED)
 COUNT_TYPE = decimal(INT_DIGITS, 0)
+#: Dialects in which truth values are added up, as 1 and 0.
+COUNTED = ("mysql", "duckdb", "sqlite")
 #: With more digits, Spark's types for the steps of an average would lose some.
 AVERAGE_DIGITS = 36
 
@@ -302,6 +304,8 @@ def aggregate(reader: Reader, node: exp.Expr, wrap: Wrap) -> Term:
         return Term(wrap(fn(EXTREMES[kind], arg.node)), arg.type)
     if kind in MOMENTS:
         return _moment(reader, MOMENTS[kind], arg, wrap, unique=unique)
+    if arg.kind == "bool" and reader.dialect in COUNTED:
+        arg = Term(as_type(arg, INT), INT)
     if kind is exp.Avg:
         return _average(reader, arg, wrap, unique=unique)
     node_, type_ = total(reader, arg, wrap, unique=unique)
@@ -367,8 +371,9 @@ def _round_once(reader: Reader, sum_: exp.Expr, type_: Type, count: exp.Expr, to
 
 
 def _moment(reader: Reader, name: str, arg: Term, wrap: Wrap, *, unique: bool) -> Term:
-    """VARIANCE and STDDEV: from the exact count, sum and sum of squares, rounded to DOUBLE once; of DOUBLEs from all values."""
-    if arg.kind == "double":
+    """VARIANCE and STDDEV: from the exact count, sum and sum of squares, rounded to DOUBLE once; of DOUBLEs, and of distinct values (of which two
+    may have one square), from all values."""
+    if arg.kind == "double" or unique:
         values = wrap(fn("collect_set" if unique else "collect_list", arg.node))
         return Term(reader.exactly(f"{name}_of_values", DOUBLE, values), DOUBLE)
     digits = arg.known if arg.kind == "decimal" else COUNT_TYPE

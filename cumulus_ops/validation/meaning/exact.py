@@ -25,7 +25,7 @@ import sys
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from decimal import ROUND_DOWN, ROUND_HALF_UP, Context, Decimal
+from decimal import ROUND_DOWN, ROUND_HALF_EVEN, ROUND_HALF_UP, Context, Decimal
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
@@ -238,6 +238,13 @@ def _moment_of_values(lost: int, root: bool) -> Callable[..., Any]:
     return compute
 
 
+def _width_bucket(_: Type, value: Any, low: Any, high: Any, count: int) -> int:
+    """How many ends of parts are not above the value, and one more within."""
+    step = (Fraction(high) - Fraction(low)) / count
+    ends = (Fraction(low) + step * i for i in range(count + 1))
+    return sum(1 for end in ends if (Fraction(value) >= end if step > 0 else Fraction(value) <= end))
+
+
 def _parse_date(to: Type, text: str, written: str) -> Any:
     """A text in a format, read by Python's own ``strptime``: what has too few digits for the format, or a year of two, is looked at here."""
     digits: list[tuple[str, str]] = []
@@ -425,6 +432,11 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
     },
     "round": _digits(ROUND_HALF_UP),
     "trunc": _digits(ROUND_DOWN),
+    "round_even": _digits(ROUND_HALF_EVEN),
+    "gcd": lambda _, a, b: math.gcd(a, b),
+    "lcm": lambda _, a, b: math.lcm(a, b),
+    "factorial": lambda _, a: Decimal(math.prod(range(1, a + 1))) if a >= 0 else int("a factorial below 0"),
+    "width_bucket": _width_bucket,
     "parse_date": _parse_date,
     "try_parse_date": _try_parse_date,
     "double_to_text": lambda _, value: repr(value + 0.0),

@@ -33,6 +33,7 @@ from cumulus_ops.validation.meaning.series import join_listed_series
 from cumulus_ops.validation.meaning.terms import Term, as_table, as_type, cast, column_of, common, quote, refusal
 from cumulus_ops.validation.meaning.windows import order_entry
 from m3.datatypes import Type
+from m3.dictionary.aggregates import respell_aggregate
 from m3.dictionary.aliases import ANYWHERE, replace_aliases, write_out_list
 from m3.dictionary.queries import respell_query
 from m3.dictionary.spans import read_descriptors
@@ -50,6 +51,12 @@ class SparkQuery:
 
     sql: str
     needed: frozenset[Needed]
+
+
+def _parse(sql: str, dialect: str | None) -> exp.Expr:
+    """A query whose forms and aggregates have the spellings that are read here."""
+    tree = respell_query(sqlglot.parse_one(read_descriptors(sql), read=dialect), dialect)
+    return tree.transform(lambda node: respell_aggregate(node, dialect), copy=False)
 
 
 def write_out(
@@ -92,7 +99,7 @@ def write_out(
         'SELECT (CAST(CAST(a AS DECIMAL(19, 0)) AS DECIMAL(36, 17)) / CAST(2L AS DECIMAL(1, 0))) AS `b` FROM `r` AS `r`'
     """
     try:
-        tree = respell_query(sqlglot.parse_one(read_descriptors(sql), read=dialect), dialect)
+        tree = _parse(sql, dialect)
     except sqlglot.errors.SqlglotError as error:
         raise InputProblem(f"not SQL: {error}", kind="bad-sql", hint="check the view's text") from error
     options = Options(RULES, dialect, wide, apart, now)
@@ -148,13 +155,7 @@ class _Queries:
     def _read_view(self, name: str) -> tuple[exp.Expr, Columns] | None:
         """Another view of the project, as if it were a WITH query."""
         text = next((sql for view, sql in self.views.items() if view.lower() == name.lower()), None)
-        return (
-            None
-            if text is None
-            else self.query(
-                respell_query(sqlglot.parse_one(text, read=self.options.dialect), self.options.dialect), None
-            )
-        )
+        return None if text is None else self.query(_parse(text, self.options.dialect), None)
 
     def _read_with(self, node: exp.Expr, parent: Scope | None) -> Scope:
         """A scope that knows the node's common table expressions; they are written where they are used."""

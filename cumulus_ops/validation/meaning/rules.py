@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 
 from sqlglot import exp, parse_one
 
@@ -24,7 +25,7 @@ from cumulus_ops.validation.meaning.moments import (
 )
 from cumulus_ops.validation.meaning.numbers import EXPM1, LOG1P, NUMBERS, arithmetic, bits, positive_mod
 from cumulus_ops.validation.meaning.reader import VALUES, Reader, Rule
-from cumulus_ops.validation.meaning.terms import Term, as_type, cast, fn, refusal
+from cumulus_ops.validation.meaning.terms import Term, as_type, cast, fn, number, refusal
 from cumulus_ops.validation.meaning.texts import JSONS, TEXTS, as_text, trim_text
 from cumulus_ops.validation.meaning.windows import WINDOWS
 from m3.datatypes import BOOL, DATE, INT, STRING, Type
@@ -123,11 +124,29 @@ def _anonymous(reader: Reader, node: exp.Expr) -> Term:
     return reader.read(meaning)
 
 
+#: Operations that Spark has not, or not exactly: functions of Arrow compute them.
+EXACTLY = ("gcd", "lcm", "factorial", "width_bucket", "round_even")
+
+
+@dataclass(frozen=True)
+class _Typed:
+    """An argument as rules of types look at it."""
+
+    type: Type
+    value: object
+
+
 def _operation(reader: Reader, node: exp.Expr) -> Term:
     """An operation as its row of the dictionary asks Spark for it: ``a``, ``b``, ``c`` are its arguments."""
     if node.name in OPERATIONS:
         return OPERATIONS[node.name](reader, node)
     entry = FUNCTIONS[node.name]
+    if node.name in EXACTLY:
+        terms = [reader.read(n) for n in node.expressions]
+        to = entry.result_type([_Typed(t.known, t.value) for t in terms])
+        nodes = [as_type(t, INT) if entry.parameter(i) == "int" else t.node for i, t in enumerate(terms)]
+        nodes += [number(0)] if node.name == "round_even" and len(nodes) == 1 else []
+        return Term(reader.exactly(node.name, to, *nodes), to)
     if not entry.spark or not isinstance(entry.result, Type):
         raise refusal(f"the operation {entry.name}")
     args: dict[str, exp.Expr] = {}

@@ -22,7 +22,7 @@ TYPES: dict[str, Type] = {
     "string": STRING, "int": INT, "numeric": decimal(12, 2), "double": DOUBLE, "bool": BOOL, "date": DATE, "timestamp": TIMESTAMP,
     "moment": TIMESTAMP, "any": INT,
 }  # fmt: skip
-WRITTEN = {"bits": "256"}
+WRITTEN = {"bits": "256", "digits": "1"}
 TABLE = Relation("r", tuple(Column(n, TYPES[k].with_null()) for n, k in PLACEHOLDERS.items() if k in TYPES))
 FORMS = [
     (name, form, dialect)

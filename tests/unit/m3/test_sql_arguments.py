@@ -125,6 +125,7 @@ EXTREMES_OF_SETS = {
     *(n.lower() for form in EXTREMES if issubclass(form, exp.Func) for n in form.sql_names()),
     "bool_and",
     "bool_or",
+    *(name.lower() for form in (exp.ArgMax, exp.ArgMin, exp.First, exp.Last) for name in form.sql_names()),
 }
 FIRSTS = {"any_value", "arbitrary", "first", "first_value", "last", "last_value"}
 NEIGHBOURS = {"first", "first_value", "last", "last_value", "lag", "lead", "nth_value"}
