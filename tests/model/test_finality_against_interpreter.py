@@ -1,6 +1,7 @@
 """What a plan calls final does not change: the rows of views in the serial interpreter, on random streams that keep what is declared.
 
-``FINAL_VIEWS=2000`` looks at more random queries, and at as many conditions over aggregates."""
+``FINAL_VIEWS=2000`` looks at more random queries, and at as many conditions over aggregates; ``-s`` shows how many of these are final later than a
+stream shows (it may be too short to show why)."""
 
 from __future__ import annotations
 
@@ -179,16 +180,22 @@ def test_random_queries() -> None:
 
 def test_random_conditions_over_aggregates() -> None:
     """HAVING over extremes, counts and sums, of DOUBLEs too: no group that once meets it is lost, if the plan says so."""
-    at_once = 0
+    judged: Counter[str] = Counter()
     for seed in range(QUERIES):
         sql = f"SELECT id FROM clicks GROUP BY id HAVING {_condition(Random(seed), 2)}"
         try:
             plan = plan_of(sql, NAMES, {})
         except CompileError:
             continue
-        at_once += plan.final == AT_ONCE
-        assert not list(refutations(sql, plan, history(sql, seed, NAMES, sealed=False)))
-    assert at_once >= QUERIES // 15
+        moments = history(sql, seed, NAMES, sealed=False)
+        refuted = next(refutations(sql, replace(plan, final=AT_ONCE), moments), None)
+        assert refuted is None or plan.final != AT_ONCE
+        shown = any(m.rows for m in moments)
+        judged[plan.final if refuted is None and shown else "refuted or without rows"] += 1
+    print(
+        f"conditions of which a stream refutes nothing: {judged[AT_ONCE]} at once, {judged[COMMITTED]} with their epoch"
+    )
+    assert judged[AT_ONCE] >= QUERIES // 20
 
 
 def _condition(random: Random, depth: int) -> str:
