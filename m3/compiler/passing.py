@@ -8,7 +8,7 @@ from dataclasses import replace
 from m3.algebra.derive import DerivedQuery, InputQuery, Registry, WindowQuery
 from m3.algebra.rows import ViewQuery
 from m3.algebra.temporal import mentions_now, place_now, refuse_now
-from m3.algebra.terms import Atom, Monomial, Polynomial, unused_name
+from m3.algebra.terms import Atom, Monomial, Polynomial, free, unused_name
 from m3.clock import CLOCK, CLOCK_RELATION, NOW_INPUT
 from m3.datatypes import INT, TIMESTAMP
 from m3.errors import CompileError
@@ -85,8 +85,9 @@ class _Expansion:
         others = [c for c in atom.conditions if c not in timed]
         relation = self._derive_present(atom, timed, others)
         # what is never NULL there is known to be so by these conditions alone: types of factors and keys rest on them
-        known = {_guard(Var(c.name, c.type)) for c in relation.columns}
-        return replace(atom, relation=relation.name, conditions=tuple(c for c in others if c in known))
+        held = {c.name for c in relation.columns}
+        known = tuple(c for c in others if _is_guard(c) and free([c]) <= held)
+        return replace(atom, relation=relation.name, conditions=known)
 
     def _derive_present(self, atom: Atom, timed: Sequence[Scalar], others: Sequence[Scalar]) -> Relation:
         """The rows of an atom's relation that meet its conditions, by the columns that the atom looks at."""
@@ -123,6 +124,13 @@ class _Expansion:
 
 def _guard(scalar: Scalar) -> Scalar:
     return simplify(call("not", call("is_null", scalar)))
+
+
+def _is_guard(condition: Scalar) -> bool:
+    if not (isinstance(condition, Call) and condition.op == "not"):
+        return False
+    (inner,) = condition.args
+    return isinstance(inner, Call) and inner.op == "is_null"
 
 
 def _ticks() -> Polynomial:

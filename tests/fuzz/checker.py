@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 import duckdb
 
 from m3 import CompileError, compile_views
+from m3.clock import find_clock
 from m3.errors import ValueProblem
 from m3.interpreter import Interpreter
 from m3.program import Program
@@ -18,6 +19,7 @@ from tests.fuzz.database import Database
 from tests.fuzz.failing import variants
 from tests.fuzz.queries import Made
 from tests.fuzz.schema import RELATIONS, Batch, left_over
+from tests.fuzz.timed import day_of
 
 OK, UNSUPPORTED, WRONG, CRASH, INVALID = "ok", "unsupported", "WRONG", "crash", "invalid"
 IN_ERROR = "in error"
@@ -80,6 +82,8 @@ def _stream(made: Made, program: Program, batches: Sequence[Batch], database: Da
         for number, batch in enumerate([[], *batches]):
             for event in batch:
                 interpreter.apply(*event)
+            interpreter.advance(day_of(number))
+            database.today = day_of(number).date()
             database.apply(batch)
             kind, detail = compare(made, interpreter, database)
             if kind not in ("", IN_ERROR):
@@ -93,7 +97,8 @@ def _stream(made: Made, program: Program, batches: Sequence[Batch], database: Da
         return Verdict(INVALID, type(error).__name__, str(error), number)
     except Exception as error:
         return Verdict(CRASH, f"run: {_name(error)}", traceback.format_exc(), number)
-    left = {name: entries for name, entries in interpreter.maps.items() if entries != before[name]}
+    ticks = {given.map for d in program.derivations if (given := find_clock(d)) is not None}
+    left = {name: e for name, e in interpreter.maps.items() if e != before[name] and name not in ticks}
     if left:
         return Verdict(WRONG, "residue", f"left in the maps: {left}", len(batches) + 1)
     return Verdict(OK, in_error=in_error)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+import re
 from collections import defaultdict
 from collections.abc import Sequence
 from typing import Any
@@ -13,6 +14,7 @@ from m3.datatypes import Type
 from m3.program import Relation
 from tests.fuzz.schema import Batch, Row
 
+TODAY = re.compile(r"\bcurrent_date\b", re.IGNORECASE)
 _NAMES = {"int": "BIGINT", "string": "VARCHAR", "bool": "BOOLEAN"}
 
 
@@ -32,6 +34,8 @@ class Database:
 
     def __init__(self, relations: Sequence[Relation], null_order: str = "nulls_first_on_asc_last_on_desc") -> None:
         self._relations, self._null_order = relations, null_order
+        #: What current_date is; None: what it is.
+        self.today: datetime.date | None = None
         self._open()
 
     def _open(self) -> None:
@@ -88,7 +92,8 @@ class Database:
 
     def rows(self, sql: str) -> list[Row]:
         """The rows of a query; an exception of DuckDB's when it cannot answer it."""
-        return self._connection.execute(sql).fetchall()
+        text = sql if self.today is None else TODAY.sub(f"DATE '{self.today}'", sql)
+        return self._connection.execute(text).fetchall()
 
 
 def _literal(value: Any) -> str:

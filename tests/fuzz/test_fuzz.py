@@ -17,10 +17,13 @@ from tests.fuzz.lookups import is_turn, looked_up
 from tests.fuzz.queries import Made, make_query
 from tests.fuzz.report import failure_text
 from tests.fuzz.schema import RELATIONS, make_batches
+from tests.fuzz.timed import timed
 
 COUNT = int(os.environ.get("FUZZ_COUNT", "500"))
 SEED = int(os.environ.get("FUZZ_SEED", "0"))
 CHUNKS = 10
+#: One in so many queries is asked of tables that are filtered by time, too.
+TIMED = 8
 #: Feature, or kind of a CompileError -> why queries with it may be refused. All others must compile.
 REFUSABLE: dict[str, str] = {
     "too-precise": "the squares of a wide sum, as VARIANCE of a SUM needs them, have more than 38 digits",
@@ -61,6 +64,18 @@ def test_random_queries_agree_with_duckdb_after_every_batch(chunk: int, database
     assert outcomes[INVALID] <= 0.05 * len(seeds(chunk)), "DuckDB cannot answer too many of the queries"
     assert in_error <= 0.25 * len(seeds(chunk)), "nothing is compared of the views that are in error"
     assert outcomes[OK] >= 0.8 * len(seeds(chunk)), outcomes
+
+
+@pytest.mark.parametrize("chunk", range(CHUNKS))
+def test_random_queries_agree_with_duckdb_as_time_goes_on(chunk: int, database: Database) -> None:
+    passed = 0
+    for seed in seeds(chunk)[::TIMED]:
+        made = timed(make_query(seed))
+        batches = make_batches(seed, made.tables)
+        verdict = check(made, batches, database)
+        assert not verdict.failed, failure_text(made, batches, verdict, database)
+        passed += verdict.outcome == OK and "current_date" in made.sql
+    assert passed >= 0.4 * len(seeds(chunk)[::TIMED])
 
 
 def test_every_feature_is_used() -> None:
