@@ -66,16 +66,15 @@ def test_random_queries_agree_with_duckdb_after_every_batch(chunk: int, database
     assert outcomes[OK] >= 0.8 * len(seeds(chunk)), outcomes
 
 
-@pytest.mark.parametrize("chunk", range(CHUNKS))
-def test_random_queries_agree_with_duckdb_as_time_goes_on(chunk: int, database: Database) -> None:
-    passed = 0
-    for seed in seeds(chunk)[::TIMED]:
+def test_random_queries_agree_with_duckdb_as_time_goes_on(database: Database) -> None:
+    passed, asked = 0, range(SEED, SEED + COUNT, TIMED)
+    for seed in asked:
         made = timed(make_query(seed))
         batches = make_batches(seed, made.tables)
         verdict = check(made, batches, database)
         assert not verdict.failed, failure_text(made, batches, verdict, database)
         passed += verdict.outcome == OK and "current_date" in made.sql
-    assert passed >= 0.4 * len(seeds(chunk)[::TIMED])
+    assert passed >= 0.4 * len(asked), "few of the queries have a table that is filtered"
 
 
 def test_every_feature_is_used() -> None:
