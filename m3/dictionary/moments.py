@@ -69,7 +69,7 @@ MOMENTS = (
         spark="CAST(extract(SECOND FROM CAST(a AS TIMESTAMP_NTZ)) * 1000000 AS BIGINT) % 1000000"),
     Entry("boundaries", "how many boundaries of a unit lie between b and a: of years, weeks, hours ..", ("string", "timestamp", "timestamp"), INT, fails=("bad-unit",), blame=(0,), rises=(1,), falls=(2,), forms=(
         "tsql snowflake | DATEDIFF(unit, t, u) := boundaries(unit, u, t)", "tsql | DATEDIFF_BIG(unit, t, u) := boundaries(unit, u, t)", "snowflake | TIMESTAMPDIFF(unit, t, u) := boundaries(unit, u, t)",
-        "snowflake | TIMEDIFF(unit, t, u) := boundaries(unit, u, t)", "duckdb | DATE_DIFF('unit', t, u) := boundaries(unit, u, t)", "duckdb | DATEDIFF('unit', t, u) := boundaries(unit, u, t)",
+        "snowflake | TIMEDIFF(unit, t, u) := boundaries(unit, u, t)", "duckdb | DATE_DIFF('week', t, u) := days_between(u, t) DIV 7", "duckdb | DATEDIFF('week', t, u) := days_between(u, t) DIV 7", "duckdb | DATE_DIFF('unit', t, u) := boundaries(unit, u, t)", "duckdb | DATEDIFF('unit', t, u) := boundaries(unit, u, t)",
         "bigquery | DATE_DIFF(t, u, unit) := boundaries(unit, t, u)", "bigquery | DATETIME_DIFF(t, u, unit) := boundaries(unit, t, u)")),
     Entry("elapsed", "how many whole units from b to a", ("string", "timestamp", "timestamp"), INT, fails=("bad-unit",), blame=(0,), rises=(1,), falls=(2,), forms=(
         "spark mysql | TIMESTAMPDIFF(unit, t, u) := elapsed(unit, u, t)", "spark | DATEDIFF(unit, t, u) := elapsed(unit, u, t)", "spark | DATE_DIFF(unit, t, u) := elapsed(unit, u, t)",
