@@ -58,7 +58,7 @@ NUMBERS = (
     Entry("bit_count", "how many bits of the 64 of a are 1", ("int",), INT, forms=("spark duckdb mysql | BIT_COUNT(n)",), spark="bit_count(a)", examples={"BIT_COUNT(7)": "3"}),
     Entry("shift_left", "the 64 bits of a, so many places to the left, by 0 to 63", ("int", "int"), INT, fails=("out-of-domain",), blame=(1,), forms=(
         "postgres spark bigquery | n << i := shift_left(n, i)", "trino | BITWISE_LEFT_SHIFT(n, i)"), spark="shiftleft(a, CAST(b AS INT))"),
-    Entry("shift_right", "the 64 bits of a, so many places to the right; the sign stays", ("int", "int"), INT, fails=("out-of-domain",), blame=(1,), forms=(
+    Entry("shift_right", "the 64 bits of a, so many places to the right; the sign stays", ("int", "int"), INT, fails=("out-of-domain",), blame=(1,), rises=(0,), forms=(
         "postgres spark duckdb | n >> i := shift_right(n, i)", "trino | BITWISE_RIGHT_SHIFT_ARITHMETIC(n, i)"), spark="shiftright(a, CAST(b AS INT))"),
     Entry("shift_right_unsigned", "the 64 bits of a, so many places to the right, with zeros in front", ("int", "int"), INT, fails=("out-of-domain",), blame=(1,), forms=(
         "spark | SHIFTRIGHTUNSIGNED(n, i)", "bigquery | n >> i := shift_right_unsigned(n, i)", "trino | BITWISE_RIGHT_SHIFT(n, i)"), spark="shiftrightunsigned(a, CAST(b AS INT))"),
@@ -66,11 +66,11 @@ NUMBERS = (
     Entry("bits_counted", "how many bits of the 64 of a are 1", forms=("bigquery tsql | BIT_COUNT(n) := bit_count(n)", "trino | BIT_COUNT(n, 64) := bit_count(n)")),
     Entry("gcd", "the greatest common divisor", ("int", "int"), INT, fails=("overflow",), bounded=True, forms=("postgres duckdb | GCD(n, i)",), examples={"GCD(12, -18)": "6"}),
     Entry("lcm", "the least common multiple", ("int", "int"), INT, fails=("overflow",), bounded=True, forms=("postgres duckdb | LCM(n, i)",), examples={"LCM(4, -6)": "12"}),
-    Entry("factorial", "a!, up to 33!", ("int",), Type("decimal", 38, 0), fails=("out-of-domain", "overflow"), forms=(
+    Entry("factorial", "a!, up to 33!", ("int",), Type("decimal", 38, 0), fails=("out-of-domain", "overflow"), rises=(0,), forms=(
         "postgres duckdb snowflake | FACTORIAL(n)", "spark | FACTORIAL(n) := CASE WHEN n BETWEEN 0 AND 20 THEN CAST(factorial(n) AS BIGINT) END"), examples={"FACTORIAL(5)": "120"}),
     Entry("width_bucket", "WIDTH_BUCKET(a, low, high, n): in which of n equal parts of low to high a is, 0 below, n + 1 from high on; exact", ("numeric", "numeric", "numeric", "int"), INT, fails=("out-of-domain",), forms=(
         "postgres spark snowflake trino | WIDTH_BUCKET(x, low, high, n)",), examples={"WIDTH_BUCKET(5.35, 0.024, 10.06, 5)": "3", "WIDTH_BUCKET(11, 0, 10, 5)": "6"}),
-    Entry("round_even", "ROUND(a, digits), of two the even one", ("numeric", "int"), _digits_type, optional=1, fails=("overflow",), bounded=True, forms=(
+    Entry("round_even", "ROUND(a, digits), of two the even one", ("numeric", "int"), _digits_type, optional=1, fails=("overflow",), bounded=True, rises=(0,), forms=(
         "spark | BROUND(x, digits)", "spark | BROUND(x)", "duckdb | ROUND_EVEN(x, digits)", "duckdb | ROUNDBANKERS(x, digits)", "spark | RINT(f) := round_even(CAST(f AS DOUBLE))"), examples={"BROUND(2.5)": "2"}),
     Entry("e", "e, and the numbers that are none", forms=("spark trino | E() := 2.718281828459045e0", "trino | NAN() := CAST('NaN' AS DOUBLE)", "trino | INFINITY() := CAST('Infinity' AS DOUBLE)")),
     Entry("is_finite", "whether a DOUBLE is a finite number", forms=("trino | IS_FINITE(f) := NOT (is_nan(f) OR is_infinite(f))", "duckdb | ISFINITE(f) := NOT (is_nan(f) OR is_infinite(f))", "trino | IS_INFINITE(f) := is_infinite(f)")),
