@@ -53,9 +53,7 @@ from m3.sql.block import (
     unique_names,
 )
 
-__all__ = ["HINT", "Stripped", "find_foreign", "has_lists", "place_lists", "strip_lists", "weave_lists"]
-
-HINT = "lists are columns of a view only, made when it is read; select from the rows themselves, or keep a view with a row for each element"
+__all__ = ["Stripped", "find_foreign", "has_lists", "place_lists", "strip_lists", "weave_lists"]
 
 
 def is_list(scalar: Scalar) -> bool:

@@ -25,7 +25,7 @@ from m3.sql.block import Block, Constants, Numbers, Order, Query, placeholders, 
 from m3.sql.correlation import Space, count_rows, name_columns
 from m3.sql.grouping import Groups
 from m3.sql.joining import Workspace
-from m3.sql.lists import HINT, find_foreign, has_lists, place_lists, strip_lists, weave_lists
+from m3.sql.lists import find_foreign, has_lists, place_lists, strip_lists, weave_lists
 from m3.sql.names import Context, Names
 from m3.sql.normalise import normalise
 from m3.sql.places import is_wrapper
@@ -121,18 +121,22 @@ class _View:
         if not has_lists(query):
             return
         if not isinstance(query, Block):
-            self._fail_list("a list in a set operation, or in a query with a LIMIT of its own")
+            hint = "put the rows together before they are grouped, or keep a view for each part"
+            self._fail_list(self.node, "a list in a set operation, or in a query with a LIMIT of its own", hint)
         foreign = find_foreign(query)
         if foreign is not None:
-            name = query.outputs[foreign].name
-            self._fail_list(f"the list {name} of an inner query that is joined, grouped, limited or a subquery")
+            name, items = query.outputs[foreign].name, self.node.expressions
+            written = len(items) == len(query.outputs) and not any(item.is_star for item in items)
+            hint = "join and filter the rows before they are grouped: SELECT c.name, ARRAY_AGG(o.item) FROM c LEFT JOIN o ON .. GROUP BY c.name"
+            what = f"the list {name} of an inner query that is joined, grouped, limited or a subquery"
+            self._fail_list(items[foreign] if written else self.node, what, hint)
         if query.distinct:
-            self._fail_list("SELECT DISTINCT of a list")
+            self._fail_list(self.node, "SELECT DISTINCT of a list", "GROUP BY what is to be distinct")
         if query.grouping is not None and len(query.grouping.sets) > 1:
-            self._fail_list("a list under ROLLUP, CUBE or GROUPING SETS")
+            self._fail_list(self.node, "a list under ROLLUP, CUBE or GROUPING SETS", "a view for each grouping")
 
-    def _fail_list(self, what: str) -> NoReturn:
-        self.context.source.fail(self.node, what, "unsupported-list", HINT)
+    def _fail_list(self, node: exp.Expr, what: str, hint: str) -> NoReturn:
+        self.context.source.fail(node, what, "unsupported-list", hint)
 
     def _read_with_lists(self, block: Block, space: Workspace, limit: int | None, offset: int) -> ViewQuery:
         """The view of a grouping that has lists and more than maps: its rows, and the lists by the keys of their groups."""
