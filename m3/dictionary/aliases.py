@@ -23,7 +23,7 @@ LARGEST = 20_000
 
 
 def write_out_list(
-    items: Sequence[exp.Expr], dialect: str | None, is_column: Callable[[exp.Column], bool]
+    items: Sequence[exp.Expr], dialect: str | None, is_column: Callable[[exp.Column], bool], *, grouped: bool = False
 ) -> list[exp.Expr]:
     """The list without names of its own.
 
@@ -31,11 +31,12 @@ def write_out_list(
         items: the list, without stars.
         dialect: sqlglot's name of the dialect.
         is_column: whether a name is a column of the SELECT's tables.
+        grouped: whether there is a GROUP BY; then its names may be used in every dialect.
 
     Returns:
         the list in which each entry says by itself what it is; one that would become too large stays as it is.
     """
-    if dialect not in LATERAL:
+    if dialect not in LATERAL and not grouped:
         return list(items)
     made: list[exp.Expr] = []
     for item in items:

@@ -160,7 +160,8 @@ class _Select:
             source = read_from(names, select, resolve_query, rows.read)
         if source is None and select.args.get("from_") is not None:
             names.tables.append(Known("", (), incomplete=True))
-        items = write_out_list(_expand_stars(select, names), names.context.dialect, names.has)
+        grouped = select.args.get("group") is not None
+        items = write_out_list(_expand_stars(select, names), names.context.dialect, names.has, grouped=grouped)
         conditions = tuple(self._read_where(rows, items))
         groups = self._read_groups(items, rows)
         having = self._read_clause("having", groups.read) if groups is not None else None

@@ -81,6 +81,8 @@ def write_out_series(tree: exp.Expr, source: Source) -> exp.Expr:
 def _read_call(node: exp.Expr, source: Source) -> _Series | None:
     """The series that a call gives, in FROM or in the list; None for everything else."""
     spark, name = source.dialect in SPARK, _name_call(node)
+    if isinstance(node, exp.Unnest):
+        return _read_unnest(node, source)
     if isinstance(node, exp.Posexplode):
         found = _read_array(node.this)
         outer = isinstance(node, exp.PosexplodeOuter)
@@ -136,6 +138,8 @@ def _name_call(node: exp.Expr) -> str:
 
 
 def _replace_in_from(node: exp.Expr, source: Source) -> None:
+    if isinstance(node.parent, exp.Lateral) and isinstance(node, exp.Unnest):
+        return  # LATERAL UNNEST(..) is read as a whole
     if isinstance(node, exp.Lateral) and node.args.get("cross_apply") is not None:
         if not node.args["cross_apply"]:
             _keep_rows(node)
@@ -149,8 +153,10 @@ def _replace_in_from(node: exp.Expr, source: Source) -> None:
     names = [c.name for c in given.args.get("columns") or ()] if given is not None else []
     if found.partly:
         names = []  # those that sqlglot thinks of
-    if node.args.get("ordinality") or (isinstance(node, exp.Unnest) and node.args.get("offset")):
-        number, counted = node.args.get("offset"), (PLACE if source.dialect == "bigquery" else NUMBER)
+    unnest = node if isinstance(node, exp.Unnest) else node.this
+    offset = unnest.args.get("offset") if isinstance(unnest, exp.Unnest) else None
+    if node.args.get("ordinality") or offset:
+        number, counted = offset, (PLACE if source.dialect == "bigquery" else NUMBER)
         name = number.name if isinstance(number, exp.Identifier) else "ordinality" if counted == NUMBER else "offset"
         found = replace(found, columns=(*found.columns, (counted, name)))
     alias = given.name if given is not None and given.name else ""

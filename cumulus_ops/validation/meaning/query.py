@@ -178,7 +178,8 @@ class _Queries:
         reader = Reader(self.options, scope, self.query)
         Tables(self.query, self.relations, self._read_view).all(select, made, scope, reader)
         dialect = self.options.dialect
-        items = write_out_list(expand_stars(select, scope), dialect, scope.own)
+        grouped = select.args.get("group") is not None
+        items = write_out_list(expand_stars(select, scope), dialect, scope.own, grouped=grouped)
         reader.windows = {w.name.lower(): w for w in select.args.get("windows") or ()}
         reader.ties = tie_breakers(items, select)
         where = select.args.get("where")

@@ -65,10 +65,10 @@ def read_series(node: exp.Expr, reader: Reader) -> tuple[exp.Expr, Columns, bool
     names = [c.name for c in given.args.get("columns") or ()] if given is not None else []
     alias = given.name if given is not None and given.name else ""
     columns = list(call.columns)
-    ordinal = node.args.get("ordinality") or (isinstance(node, exp.Unnest) and node.args.get("offset"))
-    if ordinal:
+    unnest = node if isinstance(node, exp.Unnest) else node.this
+    written = unnest.args.get("offset") if isinstance(unnest, exp.Unnest) else None
+    if node.args.get("ordinality") or written:
         first, name = (0, "offset") if dialect == "bigquery" else (1, "ordinality")
-        written = node.args.get("offset")
         columns.append((_count(first), written.name if isinstance(written, exp.Identifier) else name, INT))
     if len(columns) > 2:
         names = []

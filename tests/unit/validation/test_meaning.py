@@ -18,7 +18,7 @@ from m3.errors import M3Error
 from m3.program import Column, Relation
 from m3.scalars import OPERATIONS
 from m3.windows import FUNCTIONS as WINDOW_FUNCTIONS
-from tests.support.constructs import CONSTRUCTS, DIALECTS, DOUBLES_TABLE, TABLE, UNPROVED, operations
+from tests.support.constructs import CONSTRUCTS, DIALECTS, DOUBLES_TABLE, QUERIES, TABLE, UNPROVED, operations
 
 RELATIONS = (
     Relation(
@@ -115,6 +115,9 @@ def test_every_operation_of_the_compiler_occurs_among_the_constructs() -> None:
                 seen |= set(
                     operations(compile_views("c", [TABLE, DOUBLES_TABLE], {"v": form.format(f"{expression} AS c")}))
                 )
+    for text in QUERIES:
+        with suppress(M3Error):
+            seen |= set(operations(compile_views("c", [TABLE, DOUBLES_TABLE], {"v": text}, dialect="postgres")))
     wanted = {*OPERATIONS, *WINDOW_FUNCTIONS}
     for expression in CONSTRUCTS["scalars"][1]:
         if wanted <= seen:
