@@ -88,8 +88,10 @@ def _read_with(node: exp.Expr, parent: Names) -> Names:
     with_ = node.args.get("with_")
     if with_ is None:
         return parent
-    if with_.args.get("recursive"):
-        parent.fail(with_, "WITH RECURSIVE", "recursive", "a fixed number of joins")
+    for cte in with_.expressions if with_.args.get("recursive") else ():
+        if any(t.name.lower() == cte.alias.lower() and not t.db for t in cte.this.find_all(exp.Table)):
+            hint = "how often it goes on depends on the data: write a fixed number of joins, or a series of numbers"
+            parent.fail(cte, "a query that reads itself", "recursive", hint)
     names = Names(parent.context, parent)
     for cte in with_.expressions:
         name, scope = cte.alias.lower(), replace(names, views=dict(names.views))

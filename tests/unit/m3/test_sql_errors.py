@@ -81,7 +81,7 @@ def underlined(sql: str, error: M3Error) -> str:
         ("select k from r union select d from s", "type-mismatch", "k from r union select d from s"),
         ("select k, (select k, d from s) from r", "subquery-columns", "k, d from s"),
         ("select k from r where (k, x) in (select k from s)", "subquery-columns", "(k, x) in (select k from s)"),
-        ("with recursive q as (select 1) select * from q", "recursive", "q as (select 1)"),
+        ("with recursive q as (select 1 as a union all select a from q) select * from q", "recursive", "q as (select 1 as a union all select a from q)"),
         ("select rank() within group (order by x) from r", "unsupported-expression", "rank() within group (order by x)"),
         ("select sum(x) over (order by x range between 1.5 preceding and current row) from r", "unsupported-window", "1.5"),
         ("select sum(x ignore nulls) over (order by k) from r", "unsupported-window", "sum(x ignore nulls) over (order by k)"),
