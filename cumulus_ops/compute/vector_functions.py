@@ -15,8 +15,10 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from cumulus_ops.compute.calendar import DAY_US, civil_days
 from cumulus_ops.compute.conversions import by_arguments, convert
 from cumulus_ops.compute.numbers import fit, rescale, units_for
+from cumulus_ops.compute.vector_moments import QUICK as MOMENTS
 from cumulus_ops.maps.columns import alike, physical_type, to_numpy
 from cumulus_ops.project.errors import InputProblem
 from cumulus_ops.regexes import match
@@ -32,7 +34,7 @@ Quick = Callable[[Call, list[pa.Array]], pa.Array | None]
 
 #: Longer patterns, which nobody writes by hand, are no regular expressions for RE2.
 LIKE_BY_REGEX = 1_000
-DAY_US, SECOND_US = 86_400_000_000, 1_000_000
+SECOND_US = 1_000_000
 #: First and last value of the calendar: days for dates, microseconds for timestamps.
 CALENDAR = {"date": (-719_162, 2_932_896), "timestamp": (-719_162 * DAY_US, 2_932_897 * DAY_US - 1)}
 
@@ -314,26 +316,6 @@ def _seconds_between(_: Call, args: list[pa.Array]) -> pa.Array:
     return pc.subtract(args[0].cast(pa.int64()), args[1].cast(pa.int64()))  # microseconds are the type's units
 
 
-#: Days of the months of a year that is no leap year.
-MONTHS = np.array([31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31])
-
-
-def _civil_days(parts: list[np.ndarray]) -> np.ndarray | None:
-    """Days since 1970 of years, months and days; None where one is no date.
-
-    Years are counted from March, so that the leap day is the last one.
-    """
-    year, month, day = parts
-    if not ((year >= 1) & (year <= 9999) & (month >= 1) & (month <= 12) & (day >= 1)).all():
-        return None
-    leap = (month == 2) & (year % 4 == 0) & ((year % 100 != 0) | (year % 400 == 0))
-    if not (day <= MONTHS[month - 1] + leap).all():
-        return None
-    year = year - (month <= 2)
-    of_year = (153 * ((month + 9) % 12) + 2) // 5 + day - 1
-    return 365 * year + year // 4 - year // 100 + year // 400 + of_year - 719_468
-
-
 def _parts(args: list[pa.Array]) -> tuple[list[np.ndarray], np.ndarray]:
     """Integers, 1 for NULL, and where one of them is NULL."""
     null = np.logical_or.reduce([_null(x) for x in args])
@@ -342,7 +324,7 @@ def _parts(args: list[pa.Array]) -> tuple[list[np.ndarray], np.ndarray]:
 
 def _make_date(_: Call, args: list[pa.Array]) -> pa.Array | None:
     parts, null = _parts(args)
-    days = _civil_days(parts)
+    days = civil_days(parts)
     return None if days is None else pa.array(days.astype(np.int32), mask=null).cast(pa.date32())
 
 
@@ -350,7 +332,7 @@ def _make_timestamp(node: Call, args: list[pa.Array]) -> pa.Array | None:
     (*date, hour, minute, second), null = _parts(args)
     unit = 10 ** node.args[5].type.scale
     fine = (hour >= 0) & (hour < 24) & (minute >= 0) & (minute < 60) & (second >= 0)
-    days = _civil_days(date)
+    days = civil_days(date)
     if days is None or unit > SECOND_US or not (fine & (second < 60 * unit) | null).all():
         return None
     micros = days * DAY_US + (hour * 3600 + minute * 60) * SECOND_US + second * (SECOND_US // unit)
@@ -454,4 +436,5 @@ _QUICK: Mapping[str, Quick] = {
     "add_seconds": _add(SECOND_US),
     "days_between": _days_between,
     "date_trunc": _truncate,
+    **MOMENTS,
 }

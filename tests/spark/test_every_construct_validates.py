@@ -41,6 +41,8 @@ pytestmark = pytest.mark.spark
 SEED = int(os.environ.get("CONSTRUCT_SEED", "0"))
 CHOSEN = os.environ.get("CONSTRUCT_DIALECTS", "postgres")
 TABLES = {TABLE: rows(SEED), DOUBLES_TABLE: double_rows(SEED)}
+#: What is an error for rows of the table in T-SQL and BigQuery: lengths below 0.
+FAILING = ("LEFT(s, i - 2)", "RIGHT(s, i - 2)", "LEFT(CAST(s AS STRING), i - 2)")
 ASKED = DIALECTS if CHOSEN == "all" else [None if d == "generic" else d for d in CHOSEN.split(",")]
 
 
@@ -68,7 +70,8 @@ def queries(kind: str, dialect: str | None) -> Iterator[str]:
         yield from (q for q in QUERIES if _compiles(q, dialect))
         return
     form, expressions = CONSTRUCTS[kind]
-    known = [e for e in expressions if _compiles(form.format(f"{e} AS c"), dialect)]
+    failing = FAILING if dialect in ("tsql", "bigquery") else ()
+    known = [e for e in expressions if e not in failing and _compiles(form.format(f"{e} AS c"), dialect)]
     for start in range(0, len(known), WIDTH):
         yield form.format(", ".join(f"{e} AS c{i}" for i, e in enumerate(known[start : start + WIDTH])))
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 import datetime
 import os
 from decimal import Decimal
+from zlib import crc32
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -14,6 +15,7 @@ from hypothesis import strategies as st
 
 from m3.datatypes import BOOL, DATE, INT, INT64_MAX, STRING, TIMESTAMP, decimal
 from m3.dictionary import FUNCTIONS
+from m3.dictionary.units import MICROS
 from m3.formatting import format_column, format_scalar
 from m3.program import Column
 from m3.scalars import Const, Scalar, call, const
@@ -33,6 +35,10 @@ floats = variables("f") | st.floats(-99, 99).map(const) | st.sampled_from([0.5, 
 parts = ["", " ", "a", "B", "_", "%", "a%", "\\", "\\_", "日", "x.*", "year", "month", "week", "hour", "%Y-%m", "aa\\"]
 texts = variables("s", "n") | st.sampled_from(parts).map(const) | st.just(Const(None, STRING.with_null()))
 moments = variables("t", "u") | dates.map(const) | stamps.map(const) | st.just(Const(None, DATE.with_null()))
+UNITS = (*MICROS, "month", "quarter", "year", "week_sunday", "decade")
+#: Formats that are written, and that are read.
+WRITTEN = ("%Y-%m-%d %H:%M:%S.%f", "%-d/%-m/%y %I:%M %p%t%j", "%^a %_A %+B| %b %q %G-%V %u%w%e %3f %~d", "100%%", "")
+READ = ("%Y-%m-%d", "%Y-%=m-%d %H:%M:%S.%f", "%d %b %Y%t%I %p", "%y/%m")
 PARAMETERS: dict[str, st.SearchStrategy[Scalar]] = {
     "string": texts, "int": ints, "number": numbers, "numeric": numbers | floats, "double": floats | numbers,
     "date": variables("t"), "moment": moments, "timestamp": moments,
@@ -48,15 +54,27 @@ def calls(name: str) -> st.SearchStrategy[Scalar]:
     def of(count: int) -> st.SearchStrategy[Scalar]:
         if function.variadic and function.parameters == ("any",):
             return st.sampled_from(ALIKE).flatmap(lambda alike: st.builds(attempt, *[alike] * count))
+        if name in ("parse_date", "try_parse_date"):
+            return st.builds(attempt, moments | texts, texts)
         return st.builds(attempt, *(PARAMETERS[function.parameter(i)] for i in range(count)))
 
     def attempt(*args: Scalar) -> Scalar:
-        if name in ("round", "trunc") and len(args) > 1 and not isinstance(args[1], Const):
+        if name in ("round", "trunc", "round_even") and len(args) > 1 and not isinstance(args[1], Const):
             return call(name, args[0], const(1))  # of a DECIMAL, the digits must be constant
-        if name in ("round", "trunc") and len(args) > 1 and args[1].value is None:
+        if name in ("round", "trunc", "round_even") and len(args) > 1 and args[1].value is None:
             return call(name, args[0])
         if name == "regexp_like" and not isinstance(args[1], Const):
             return call(name, args[0], const("a.*b|^$"))  # patterns are constant
+        if name in ("boundaries", "elapsed", "elapsed_to_last_day"):
+            return call(name, const(UNITS[crc32(repr(args).encode()) % len(UNITS)]), *args[1:])
+        if name in ("parse_date", "try_parse_date"):  # formats are constant
+            written = READ[crc32(repr(args).encode()) % len(READ)]
+            text = (
+                call("format_date", args[0], const(written)) if args[0].type.kind in ("date", "timestamp") else args[0]
+            )
+            return call(name, text, const(written))
+        if name == "format_date":
+            return call(name, args[0], const(WRITTEN[crc32(repr(args).encode()) % len(WRITTEN)]))
         return call(name, *args)
 
     return st.one_of(*map(of, counts))
