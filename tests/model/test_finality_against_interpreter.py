@@ -88,8 +88,8 @@ def _joined(_: object, args: list[Known]) -> Known:
     return Known(reduce(Trend.join, (k.trend for k in args)))
 
 
-def _two_truths(trend: Trend, *, nullable: bool) -> trends.Steps:
-    return frozenset(step for step in _of_trend(trend, nullable=nullable) if None not in step or step == (None, None))
+def _two_truths(trend: Trend, *, nullable: bool) -> trends.Turns:
+    return frozenset(turn for turn in _of_trend(trend, nullable=nullable) if None not in turn or turn == (None, None))
 
 
 _of_trend = trends._of_trend

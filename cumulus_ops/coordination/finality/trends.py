@@ -3,9 +3,9 @@
 All that is claimed is about **two moments**, an earlier and a later one. What *rises* is NULL at the earlier one, or no greater than at the
 later one: a maximum is NULL while there is no value, and then only rises. What *falls* is NULL first as well, and then only falls.
 
-Of a truth value there is more to say, for it has three values: which of them it may have earlier, and which later, in pairs, its **steps**.
-A condition *stays* if it has no step away from TRUE; FALSE and NULL are alike for that, and not for NOT. What is computed from truth values
-alone is looked up: all steps of the arguments are taken through the operation itself. So there is no rule that could be wrong.
+Of a truth value there is more to say, for it has three values: which of them it may have earlier, and which later, in pairs, its **turns**.
+A condition *stays* if it has no turn away from TRUE; FALSE and NULL are alike for that, and not for NOT. What is computed from truth values
+alone is looked up: all turns of the arguments are taken through the operation itself. So there is no rule that could be wrong.
 
 >>> from m3.datatypes import INT
 >>> from m3.scalars import Var, call, const
@@ -79,21 +79,21 @@ class Trend(Enum):
 
 
 #: A truth value earlier and later; a pair of equal ones says that it may have the value.
-Step = tuple[bool | None, bool | None]
-Steps = frozenset[Step]
+Turn = tuple[bool | None, bool | None]
+Turns = frozenset[Turn]
 TRUTHS = (None, False, True)
-ALL: Steps = frozenset(itertools.product(TRUTHS, TRUTHS))
+ALL: Turns = frozenset(itertools.product(TRUTHS, TRUTHS))
 
 
 class Known(NamedTuple):
     """What is known of a value: its trend; exact numbers that it is never below (``low``) or above (``high``), unless it is NULL; the
-    steps of a truth value, if these say more than the trend. ``rows``: it is a number of rows, far within its type; ``total``: it is a sum,
+    turns of a truth value, if these say more than the trend. ``rows``: it is a number of rows, far within its type; ``total``: it is a sum,
     which may be beyond its type."""
 
     trend: Trend = Trend.ANY
     low: Fraction | None = None
     high: Fraction | None = None
-    steps: Steps | None = None
+    turns: Turns | None = None
     rows: bool = False
     total: bool = False
 
@@ -124,12 +124,12 @@ Rule = Callable[[Call, list[Known]], Known]
 
 def stays_true(condition: Scalar, env: Env) -> bool:
     """Whether a condition stays TRUE once it is."""
-    return all(later is True for earlier, later in _steps(condition, known_of(condition, env)) if earlier is True)
+    return all(later is True for earlier, later in _turns(condition, known_of(condition, env)) if earlier is True)
 
 
 def never_true(condition: Scalar, env: Env) -> bool:
     """Whether a condition is surely not TRUE."""
-    return (True, True) not in _steps(condition, known_of(condition, env))
+    return (True, True) not in _turns(condition, known_of(condition, env))
 
 
 def fails(scalar: Scalar, env: Env) -> bool:
@@ -166,10 +166,8 @@ def _narrow(env: dict[str, Known], variable: Var, op: str, bound: Const) -> None
     limit = _exact(bound)
     if limit is None or variable.type.kind not in ("int", "decimal"):
         return
-    step = Fraction(
-        1, 10**variable.type.scale
-    )  # the next number of the type; a strict bound is not one of another scale
-    apart = step if op in ("gt", "lt") and limit % step == 0 else 0
+    unit = Fraction(1, 10**variable.type.scale)  # to the next number of the type; no bound of another scale is one
+    apart = unit if op in ("gt", "lt") and limit % unit == 0 else 0
     known = env.get(variable.name, UNKNOWN)
     if op in ("gt", "ge", "eq") and (known.low is None or known.low < limit + apart):
         known = known._replace(low=limit + apart)
@@ -187,7 +185,7 @@ def known_of(scalar: Scalar, env: Env) -> Known:
     """
     if isinstance(scalar, Const):
         if isinstance(scalar.value, bool):
-            return _of_steps(frozenset({(scalar.value, scalar.value)}))
+            return _of_turns(frozenset({(scalar.value, scalar.value)}))
         number = _exact(scalar)
         return Known(Trend.FIXED, number, number)
     if isinstance(scalar, Var):
@@ -220,65 +218,65 @@ def _computed(node: Call, args: list[Known]) -> Known:
     else:
         found = _RULES.get(node.op, _function)(node, args)
     if all(a.trend is Trend.FIXED for a in args):  # every operation is a function of its arguments
-        return found._replace(trend=Trend.FIXED, steps=None if found.steps is None else _unmoved(found.steps))
+        return found._replace(trend=Trend.FIXED, turns=None if found.turns is None else _unmoved(found.turns))
     return found
 
 
 # Truth values.
 
 
-def _of_steps(steps: Steps) -> Known:
-    """What is known by its steps, with the trend that these have."""
+def _of_turns(turns: Turns) -> Known:
+    """What is known by its turns, with the trend that these have."""
     for trend in (Trend.FIXED, Trend.RISING, Trend.FALLING):
-        if steps <= _of_trend(trend, nullable=True):
-            return Known(trend, steps=steps)
-    return Known(Trend.ANY, steps=steps)
+        if turns <= _of_trend(trend, nullable=True):
+            return Known(trend, turns=turns)
+    return Known(Trend.ANY, turns=turns)
 
 
 @lru_cache(maxsize=16)
-def _of_trend(trend: Trend, *, nullable: bool) -> Steps:
-    """The steps of a truth value with a trend: FALSE is less than TRUE, and NULL comes first."""
+def _of_trend(trend: Trend, *, nullable: bool) -> Turns:
+    """The turns of a truth value with a trend: FALSE is less than TRUE, and NULL comes first."""
     up, down = trend.value
     found = {(a, a) for a in TRUTHS}
     if trend is not Trend.FIXED:
         found |= {(None, False), (None, True)}
     found |= {(False, True)} if up else set()
     found |= {(True, False)} if down else set()
-    return frozenset(step for step in (ALL if up and down else found) if nullable or None not in step)
+    return frozenset(turn for turn in (ALL if up and down else found) if nullable or None not in turn)
 
 
-def _unmoved(steps: Steps) -> Steps:
-    return frozenset(step for step in steps if step[0] is step[1])
+def _unmoved(turns: Turns) -> Turns:
+    return frozenset(turn for turn in turns if turn[0] is turn[1])
 
 
-def _steps(scalar: Scalar, known: Known) -> Steps:
-    """The steps of a condition."""
-    return _of_trend(known.trend, nullable=scalar.type.nullable) if known.steps is None else known.steps
+def _turns(scalar: Scalar, known: Known) -> Turns:
+    """The turns of a condition."""
+    return _of_trend(known.trend, nullable=scalar.type.nullable) if known.turns is None else known.turns
 
 
-#: Operations that are taken through all steps where all of their arguments are truth values.
+#: Operations that are taken through all turns where all of their arguments are truth values.
 _OF_TRUTHS = frozenset(
     {"and", "or", "not", "is_null", "eq", "ne", "same", "lt", "le", "gt", "ge", "case", "coalesce", "greatest", "least"}
 )
 
 
 def _looked_up(node: Call, args: list[Known]) -> Known:
-    steps = [_steps(a, k) for a, k in zip(node.args, args, strict=True)]
+    turns = [_turns(a, k) for a, k in zip(node.args, args, strict=True)]
     if node.op == "case":  # the first branch, and the rest as a CASE of its own
-        result = steps[-1]
-        for condition, value in zip(reversed(steps[:-1:2]), reversed(steps[1:-1:2]), strict=True):
+        result = turns[-1]
+        for condition, value in zip(reversed(turns[:-1:2]), reversed(turns[1:-1:2]), strict=True):
             result = _through("case", (condition, value, result))
-        return _of_steps(result)
-    if len(steps) <= 2:
-        return _of_steps(_through(node.op, tuple(steps)))
-    return _of_steps(reduce(lambda a, b: _through(node.op, (a, b)), steps))
+        return _of_turns(result)
+    if len(turns) <= 2:
+        return _of_turns(_through(node.op, tuple(turns)))
+    return _of_turns(reduce(lambda a, b: _through(node.op, (a, b)), turns))
 
 
-def _through(op: str, steps: tuple[Steps, ...]) -> Steps:
-    """The steps of a result: of what it is for the earlier truth values to what it is for the later ones."""
+def _through(op: str, turns: tuple[Turns, ...]) -> Turns:
+    """The turns of a result: of what it is for the earlier truth values to what it is for the later ones."""
     return frozenset(
         (_value(op, tuple(s[0] for s in chosen)), _value(op, tuple(s[1] for s in chosen)))
-        for chosen in itertools.product(*steps)
+        for chosen in itertools.product(*turns)
     )
 
 
@@ -301,27 +299,27 @@ def _compare(node: Call, args: list[Known]) -> Known:
     surely = _is_above(greater.low, less.high, strict=strict)
     surely_not = _is_above(less.low, greater.high, strict=not strict)
     values = {True} if surely else {False} if surely_not else {False, True}
-    return _of_steps(_decided(node, args, values, greater.trend.join(less.trend.flipped)))
+    return _of_turns(_decided(node, args, values, greater.trend.join(less.trend.flipped)))
 
 
 def _is_above(a: Fraction | None, b: Fraction | None, *, strict: bool) -> bool:
     return a is not None and b is not None and (a > b if strict else a >= b)
 
 
-def _decided(node: Call, args: list[Known], values: set[bool], trend: Trend) -> Steps:
-    """The steps of a truth value about others that is one of ``values``, or NULL where one of these is."""
+def _decided(node: Call, args: list[Known], values: set[bool], trend: Trend) -> Turns:
+    """The turns of a truth value about others that is one of ``values``, or NULL where one of these is."""
     up, down = trend.value
-    steps: set[Step] = {(v, v) for v in values}
+    turns: set[Turn] = {(v, v) for v in values}
     if len(values) > 1:
-        steps |= ({(False, True)} if up else set()) | ({(True, False)} if down else set())
+        turns |= ({(False, True)} if up else set()) | ({(True, False)} if down else set())
     nullable = [k.trend for a, k in zip(node.args, args, strict=True) if a.type.nullable]
     if nullable:
-        steps.add((None, None))
+        turns.add((None, None))
     if any(t is not Trend.FIXED for t in nullable):  # NULL comes first
-        steps |= {(None, v) for v in values}
+        turns |= {(None, v) for v in values}
     if Trend.ANY in nullable:
-        steps |= {(v, None) for v in values}
-    return frozenset(steps)
+        turns |= {(v, None) for v in values}
+    return frozenset(turns)
 
 
 def _equal(node: Call, args: list[Known]) -> Known:
@@ -332,11 +330,11 @@ def _equal(node: Call, args: list[Known]) -> Known:
     if _is_above(b.low, a.high, strict=False):
         return _compare(Call("ge", node.args, node.type), args)
     moves = Trend.FIXED if a.trend is b.trend is Trend.FIXED else Trend.ANY
-    return _of_steps(_decided(node, args, {False, True}, moves))
+    return _of_turns(_decided(node, args, {False, True}, moves))
 
 
 def _unequal(node: Call, args: list[Known]) -> Known:
-    return _of_steps(_through("not", (_equal(node, args).steps or ALL,)))
+    return _of_turns(_through("not", (_equal(node, args).turns or ALL,)))
 
 
 def _same(node: Call, args: list[Known]) -> Known:
@@ -346,19 +344,19 @@ def _same(node: Call, args: list[Known]) -> Known:
 def _in(node: Call, args: list[Known]) -> Known:
     """``a = b OR a = c``."""
     value, *others = zip(node.args, args, strict=True)
-    steps = [_steps_of_equality(value, other) for other in others]
-    return _of_steps(reduce(lambda a, b: _through("or", (a, b)), steps))
+    turns = [_turns_of_equality(value, other) for other in others]
+    return _of_turns(reduce(lambda a, b: _through("or", (a, b)), turns))
 
 
-def _steps_of_equality(a: tuple[Scalar, Known], b: tuple[Scalar, Known]) -> Steps:
+def _turns_of_equality(a: tuple[Scalar, Known], b: tuple[Scalar, Known]) -> Turns:
     node = Call("eq", (a[0], b[0]), BOOL.with_null(a[0].type.nullable or b[0].type.nullable))
-    return _steps(node, _computed(node, [a[1], b[1]]))
+    return _turns(node, _computed(node, [a[1], b[1]]))
 
 
 def _is_null(node: Call, args: list[Known]) -> Known:
     (arg,), (known,) = node.args, args
     if not arg.type.nullable:
-        return _of_steps(frozenset({(False, False)}))
+        return _of_turns(frozenset({(False, False)}))
     return Known(Trend.ANY if known.trend is Trend.ANY else Trend.FALLING)
 
 
@@ -443,7 +441,7 @@ def _cast(node: Call, args: list[Known]) -> Known:
     if all(t.is_numeric or t.kind == "double" for t in (source, to)):
         return Known(known.trend, Fraction(0) if known.is_positive else None)
     if source.kind == "bool" and to.kind in ("int", "decimal", "double"):
-        trend = known.trend if known.steps is None else _of_steps(known.steps).trend
+        trend = known.trend if known.turns is None else _of_turns(known.turns).trend
         return Known(trend) if to.kind == "double" else Known(trend, Fraction(0), Fraction(1))
     return Known(known.trend) if {source.kind, to.kind} <= {"date", "timestamp"} or source.same_as(to) else UNKNOWN
 
@@ -460,12 +458,12 @@ def _case(node: Call, args: list[Known]) -> Known:
     """The first branch, and the rest as a CASE of its own."""
     scalars, result = list(node.args), args[-1]
     for index in range(len(args) - 3, -1, -2):
-        steps = _steps(scalars[index], args[index])
-        result = _choice(steps, (scalars[index + 1], args[index + 1]), result, scalars[index + 2 :])
+        turns = _turns(scalars[index], args[index])
+        result = _choice(turns, (scalars[index + 1], args[index + 1]), result, scalars[index + 2 :])
     return result._replace(rows=False, total=False)
 
 
-def _choice(condition: Steps, branch: tuple[Scalar, Known], rest: Known, others: list[Scalar]) -> Known:
+def _choice(condition: Turns, branch: tuple[Scalar, Known], rest: Known, others: list[Scalar]) -> Known:
     """Of ``CASE WHEN condition THEN branch ELSE rest END``, where ``others`` are the expressions of the rest."""
     scalar, value = branch
     if (True, True) not in condition:
