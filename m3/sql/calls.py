@@ -91,10 +91,10 @@ def read_call(node: exp.Expr, names: Names, read: Callable[[exp.Expr], Scalar]) 
     if row:
         nodes = nodes[0].expressions
     if not nodes or not all(isinstance(n, exp.Expr) for n in nodes):
-        names.fail(node, f"{node.key.upper()} of nothing", "wrong-arity", HINT)
-    if node.expressions and not isinstance(node, exp.Count):
+        names.fail(node, f"{names.context.source.name(node)} of nothing", "wrong-arity", HINT)
+    if node.args.get("expressions") and not isinstance(node, exp.Count):
         hint = "GREATEST or LEAST of several values; ROW_NUMBER() OVER (.. ORDER BY ..) <= n for several rows"
-        names.fail(node, f"{node.key.upper()} with {len(node.expressions) + 1} arguments", "wrong-arity", hint)
+        names.fail(node, f"{names.context.source.name(node)} with several arguments", "wrong-arity", hint)
     args = tuple(read(n) for n in nodes)
     if row:  # a row is never NULL, and so counts where its parts are
         args = tuple(part for a in args for part in _know_null(a))
@@ -125,7 +125,7 @@ def _read_pairs(
     if len(args) != 2 or not all(a.type.is_numeric or a.type.kind == "double" for a in args):
         hint = "two numbers"
         kinds = " and ".join(str(a.type) for a in args)
-        names.fail(node, f"{node.key.upper()} of {kinds or 'nothing'}", "type-mismatch", hint)
+        names.fail(node, f"{names.context.source.name(node)} of {kinds or 'nothing'}", "type-mismatch", hint)
     if not isinstance(node, SYMMETRIC):
         args.reverse()
     kept = _require_known(args, where)
@@ -148,10 +148,10 @@ def _read_single(
         return AggregateCall("count", args, where, unique, INT)
     if kind in EXTREMES:
         if kind in (exp.LogicalAnd, exp.LogicalOr) and args[0].type.kind != "bool":
-            names.fail(node, f"{node.key.upper()} of {args[0].type}", "type-mismatch", "a condition")
+            names.fail(node, f"{names.context.source.name(node)} of {args[0].type}", "type-mismatch", "a condition")
         return AggregateCall(EXTREMES[kind], args, where, False, args[0].type.with_null())
     if kind not in SUMS and kind not in MOMENTS:
-        names.fail(node, f"{node.key.upper()} cannot be maintained", "unsupported-aggregate", HINT)
+        names.fail(node, f"{names.context.source.name(node)} cannot be maintained", "unsupported-aggregate", HINT)
     if is_bare_null(args[0]):
         args = (Const(None, INT.with_null()),)
     if args[0].type.kind == "bool" and kind in SUMS and names.context.dialect in COUNTED:
@@ -160,7 +160,7 @@ def _read_single(
         return AggregateCall({**SUMS, **MOMENTS}[kind], args, where, unique, DOUBLE.with_null())
     if not args[0].type.is_numeric:
         hint = "CAST the argument to DECIMAL(p, s): only INT and DECIMAL sums are exact"
-        names.fail(node, f"{node.key.upper()} of {args[0].type}", "type-mismatch", hint)
+        names.fail(node, f"{names.context.source.name(node)} of {args[0].type}", "type-mismatch", hint)
     if kind in MOMENTS:
         return AggregateCall(MOMENTS[kind], args, where, unique, Type("double", nullable=True))
     if kind is exp.Avg:
@@ -190,9 +190,9 @@ def _read_arg_extreme(node: exp.Expr, names: Names, read: Read) -> Ordered:
     """The value that belongs to the greatest or least second argument; outside of Spark it is none that is NULL."""
     if node.args.get("count") is not None or isinstance(node.args.get("expression"), exp.Order):
         hint = "ARG_MAX(value, by), or ROW_NUMBER() OVER (.. ORDER BY ..) <= n"
-        names.fail(node, f"{node.key.upper()} of several", "unsupported-aggregate", hint)
+        names.fail(node, f"{names.context.source.name(node)} of several", "unsupported-aggregate", hint)
     if node.args.get("expression") is None:
-        names.fail(node, f"{node.key.upper()} with one argument", "wrong-arity", "ARG_MAX(value, by)")
+        names.fail(node, f"{names.context.source.name(node)} with one argument", "wrong-arity", "ARG_MAX(value, by)")
     value, by = read(node.this), read(node.args["expression"])
     spark = names.context.dialect in ("spark", "databricks")
     known = (by,) if spark else (value, by)
@@ -233,7 +233,12 @@ def _check(node: exp.Expr, names: Names, kind: str, value: Scalar, parameter: De
     problem = misfit(kind, value.type, parameter)
     if problem:
         hint = {"list": "CAST it to VARCHAR; the separator is a text"}.get(kind, "numbers, and a fraction from 0 to 1")
-        names.fail(node, f"{kind.upper()} of {problem}", "type-mismatch", "INT" if kind in BITS.values() else hint)
+        names.fail(
+            node,
+            f"{names.context.source.name(node)} of {problem}",
+            "type-mismatch",
+            "INT" if kind in BITS.values() else hint,
+        )
 
 
 def _read_mode(node: exp.Expr, names: Names, read: Read) -> Ordered:

@@ -17,6 +17,7 @@ from sqlglot import exp
 from m3.algebra.temporal import HINT as NOW_HINT
 from m3.algebra.temporal import compare_with_now, mentions_now
 from m3.datatypes import BOOL, DATE, DOUBLE, INT, INT64_MAX, MAX_PRECISION, STRING, TIMESTAMP, Type
+from m3.dictionary import FUNCTIONS
 from m3.dictionary.forms import expand, expand_by_name
 from m3.dictionary.types import quotient_type
 from m3.errors import CompileError, ProgramError, ValueProblem
@@ -24,20 +25,16 @@ from m3.evaluate import evaluate
 from m3.failures import ARITHMETIC, BY_LITERAL, given_by_literals, may_fail, wrong_literal
 from m3.scalars import STRICT, Call, Const, Scalar, call, const
 from m3.simplify import LONGEST_KEPT
+from m3.sql.hints import hint_call
 from m3.sql.places import Source
 
-__all__ = ["SUPPORTED", "ExpressionReader", "Handler", "Leaf", "is_bare_null", "refuse_form", "refuse_random"]
+__all__ = ["ExpressionReader", "Handler", "Leaf", "is_bare_null", "refuse_form", "refuse_random"]
 
 
 Leaf = Callable[[exp.Expr], Scalar | None]
 #: Reads one form of expression.
 Handler = Callable[["ExpressionReader", exp.Expr], Scalar]
 
-SUPPORTED = (
-    "supported: + - * / % || comparisons AND OR NOT BETWEEN IN LIKE RLIKE IS CASE COALESCE NULLIF CAST EXTRACT, "
-    "functions of text (LENGTH TRIM REPLACE POSITION LPAD SPLIT_PART ...), numbers (ABS ROUND FLOOR MOD GREATEST SQRT "
-    "...) and dates (DATE_TRUNC ADD_MONTHS DATEDIFF LAST_DAY MAKE_DATE ...)"
-)
 LISTS = (
     "a list is a column of a view, and in no expression: compute it from the rows, by COUNT, STRING_AGG, BOOL_OR(x = ..) or FIRST "
     "instead, or keep a view with a row for each element"
@@ -55,6 +52,7 @@ TYPES: Mapping[str, Type] = {
 }  # fmt: skip
 #: What a bare NULL is until its neighbours say more; as an output column it stays that.
 NULL = Const(None, STRING.with_null())
+MISSING = "wrong-arity"
 FALLBACKS = (STRING, INT, BOOL, DATE, DOUBLE)
 #: Dialects in which a number with decimals is rounded when it is cast to an integer; elsewhere it is cut off.
 ROUNDING = ("postgres", "duckdb")
@@ -84,8 +82,8 @@ class ExpressionReader:
         Raises:
             CompileError: an unsupported form, or types that do not fit, at the node's place.
         """
-        if node is None:
-            raise CompileError("an argument is missing", kind="wrong-arity", hint=SUPPORTED)
+        if not isinstance(node, exp.Expr):
+            raise CompileError("an argument is missing", kind=MISSING, hint="see how the function is written")
         known = self.leaf(node)
         if known is not None:
             if known.type.kind == "list" and not _is_listed(node):
@@ -100,10 +98,25 @@ class ExpressionReader:
         if handler is None:
             refuse_random(self, node)
             if any(map(_is_list_call, node.iter_expressions())):
-                self.source.fail(node, f"{node.key.upper()} of a list", "list-in-expression", LISTS)
+                self.source.fail(node, f"{self.source.name(node)} of a list", "list-in-expression", LISTS)
             handler = ExpressionReader.read_in_dictionary
         with self.source.guard(node):
-            result = handler(self, node)
+            try:
+                result = handler(self, node)
+            except (
+                AttributeError,
+                TypeError,
+                CompileError,
+            ) as error:  # the parser has left out what the function needs
+                if isinstance(error, CompileError):
+                    missing = error.kind == MISSING and error.span is None
+                else:
+                    missing = any(n.error_messages() for n in node.walk())
+                if not missing:
+                    raise
+                self.source.fail(
+                    node, f"{self.source.name(node)} takes more arguments", "wrong-arity", hint_call(self, node)
+                )
         if isinstance(result, Call) and result.span is None and may_fail(result):
             result = replace(result, span=self.source.span(node))
         return self.call(node, "not", result) if node.args.get("negate") else result
@@ -122,7 +135,8 @@ class ExpressionReader:
         with self.source.guard(node):
             found = self.find_in_dictionary(node)
         if found is None:
-            self.source.fail(node, f"{node.key.upper()} is not supported", "unsupported-expression", SUPPORTED)
+            name = self.source.name(node)
+            self.source.fail(node, f"{name} is not supported", "unsupported-expression", hint_call(self, node))
         return found(self, node)
 
     def call(self, node: exp.Expr, op: str, *args: Scalar, to: Type | None = None) -> Scalar:
@@ -141,7 +155,9 @@ class ExpressionReader:
             except ProgramError as error:
                 first = first or error
         assert first is not None
-        self.source.fail(node, first.message, first.kind, first.hint)
+        known = FUNCTIONS.get(op)
+        message = first.message if known is None else first.message.replace(known.text, self.source.name(node), 1)
+        self.source.fail(node, message, first.kind, first.hint)
 
     def _fold_call(self, node: exp.Expr, result: Scalar) -> Scalar:
         args: tuple[Scalar, ...] = getattr(result, "args", ())
@@ -246,12 +262,17 @@ class ExpressionReader:
         if kind == "DECIMAL":
             names = [p.name for p in node.expressions]
             if not all(n.isdigit() for n in names) or len(names) > 2:
-                self.source.fail(node, f"type {node.sql()} is not supported", "unsupported-type", "DECIMAL(p, s)")
+                self.source.fail(
+                    node, f"type {self.source.text(node)} is not supported", "unsupported-type", "DECIMAL(p, s)"
+                )
             sizes = [int(n) for n in names] or [10]
             return Type("decimal", sizes[0], sizes[1] if len(sizes) > 1 else 0)
         if kind not in TYPES:
             self.source.fail(
-                node, f"type {node.sql()} is not supported", "unsupported-type", f"one of {', '.join(TYPES)}"
+                node,
+                f"type {node.sql(self.dialect)} is not supported",
+                "unsupported-type",
+                f"one of {', '.join(TYPES)}",
             )
         return TYPES[kind]
 
@@ -314,7 +335,7 @@ def refuse_random(reader: ExpressionReader, node: exp.Expr) -> None:
     ) else node.key  # fmt: skip
     if name in RANDOM or name.startswith(("current", "rand")):
         hint = "a view depends on its tables and now() alone: store the value in a column, or write a constant"
-        reader.source.fail(node, f"{name.upper()} is not deterministic", "not-deterministic", hint)
+        reader.source.fail(node, f"{reader.source.name(node)} is not deterministic", "not-deterministic", hint)
 
 
 def _is_listed(node: exp.Expr) -> bool:

@@ -13,9 +13,10 @@ from m3.dictionary import FUNCTIONS
 from m3.dictionary.forms import Operation
 from m3.scalars import Call, Const, Scalar, const
 from m3.simplify import simplify
-from m3.sql.expressions import SUPPORTED, ExpressionReader, Handler, Leaf, refuse_form, refuse_random
+from m3.sql.expressions import ExpressionReader, Handler, Leaf, refuse_form, refuse_random
 from m3.sql.functions_dates import DATES, NOWS, read_interval_seconds, read_now, shift_date, truncate_date
 from m3.sql.functions_text import TEXTS
+from m3.sql.hints import hint_call
 from m3.sql.places import Source
 
 __all__ = ["HANDLERS", "make_reader", "read_constant"]
@@ -257,7 +258,7 @@ def _read_round(reader: ExpressionReader, node: exp.Expr) -> Scalar:
 
 def _read_whole(reader: ExpressionReader, node: exp.Expr) -> Scalar:
     if node.args.get("decimals") is not None or node.args.get("to") is not None:
-        reader.source.fail(node, f"{node.key.upper()} with digits", "unsupported-expression", "ROUND or TRUNC")
+        reader.source.fail(node, f"{reader.source.name(node)} with digits", "unsupported-expression", "ROUND or TRUNC")
     value, up = reader.read(node.this), isinstance(node, exp.Ceil)
     if value.type.kind != "double" or reader.dialect not in DOUBLE_STAYS:
         return reader.call(node, "ceil" if up else "floor", value)
@@ -306,8 +307,8 @@ def _read_anonymous(reader: ExpressionReader, node: exp.Expr) -> Scalar:
         entry = reader.find_in_dictionary(node)
         if entry is not None:
             return entry(reader, node)
-        message = f"{name.upper()} with {len(args)} arguments is not supported"
-        reader.source.fail(node, message, "unsupported-expression", SUPPORTED)
+        message = f"{reader.source.name(node)} is not supported"
+        reader.source.fail(node, message, "unsupported-expression", hint_call(reader, node))
     return found(reader, node, args)
 
 

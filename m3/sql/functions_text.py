@@ -57,7 +57,7 @@ def _refuse_others(reader: ExpressionReader, node: exp.Expr, *names: str) -> Non
     """Fail if the node has other arguments than these."""
     extra = [name for name, value in node.args.items() if value and name not in (*names, "safe", "negate")]
     if extra:
-        message = f"{node.key.upper()} with {extra[0]}"
+        message = f"{reader.source.name(node)} with {extra[0].replace('_', ' ')}"
         reader.source.fail(node, message, "unsupported-expression", f"only with {', '.join(names)}")
 
 
@@ -158,7 +158,7 @@ def _read_regexp(reader: ExpressionReader, node: exp.Expr) -> Scalar:
     pattern, text = reader.read_text(node.args["expression"]), reader.read_text(node.this)
     flag = node.args.get("flag")
     if flag is not None and reader.read_constant(flag) != "i":
-        reader.source.fail(node, f"the flags {flag.sql()}", "regular-expression", "'i', or none")
+        reader.source.fail(node, f"the flags {reader.source.text(flag)}", "regular-expression", "'i', or none")
     if not isinstance(pattern, Const):
         hint = "a constant regular expression, or LIKE"
         reader.source.fail(node, "a computed regular expression", "regular-expression", hint)

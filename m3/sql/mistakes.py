@@ -101,8 +101,11 @@ def tokenize(sql: str, dialect: str | None) -> list[Token]:
         return []
 
 
-def complete_place(tokens: Sequence[Token], start: int, end: int, names: Iterable[str] = ()) -> tuple[int, int]:
-    """A place with the other halves of its parentheses, and with the call's name, if it is one of ``names``.
+def complete_place(
+    tokens: Sequence[Token], start: int, end: int, names: Iterable[str] = (), *, called: bool = False
+) -> tuple[int, int]:
+    """A place with the other halves of its parentheses, and with the call's name, if it is one of ``names``; if the place is that name and
+    it is ``called``, with the parentheses behind it.
 
     >>> sql = "SELECT ROUND(CAST(a AS INT)) FROM r"
     >>> start, end = complete_place(sqlglot.tokenize(sql), 18, 18, ["CAST"])
@@ -115,6 +118,8 @@ def complete_place(tokens: Sequence[Token], start: int, end: int, names: Iterabl
         return start, end
     if first > 1 and tokens[first - 1].text == "(" and tokens[first - 2].text.upper() in names:
         first -= 2
+    if called and first == last and [t.text for t in tokens[last + 1 : last + 2]] == ["("]:
+        last += 1
     depth = least = 0
     for token in tokens[first : last + 1]:
         depth += (token.token_type in OPENING) - (token.token_type in CLOSING)

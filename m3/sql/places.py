@@ -127,13 +127,15 @@ class Source:
     def name(self, node: exp.Expr) -> str:
         """What a node is called where it is written: the function's name, or else its text."""
         text = self.text(node)
-        called = CALLED.match(text)
+        called = (CALLED if "(" in text or not isinstance(node, exp.Func) else NAMED).match(text)
         return called[1].upper() if called else f"`{shortened(' '.join(text.split()), 60)}`"
 
     def text(self, node: exp.Expr) -> str:
-        """A node as it is written; as it would be written, if it stands in no text."""
+        """A node as it is written, or the nearest surrounding one that is; as it would be written, if it stands in no text."""
         found = self._find(node)
-        return node.sql(self.dialect) if found is None else found[0].sql[found[1] : found[2] + 1]
+        if found is None:
+            return self.text(node.parent) if node.parent is not None else node.sql(self.dialect)
+        return found[0].sql[found[1] : found[2] + 1]
 
     def _find(self, node: exp.Expr) -> tuple[Source, int, int] | None:
         """The text in which a node stands, and the first and the last of its characters there."""
@@ -146,7 +148,7 @@ class Source:
         names: Sequence[str] = ()
         if not {"start", "elsewhere"} & set(node.meta):  # what has a place begins with its own name
             names = WORDS.get(type(node)) or (type(node).sql_names() if isinstance(node, exp.Func) else ())
-        return source, *complete_place(source.tokens, first, last, names)
+        return source, *complete_place(source.tokens, first, last, names, called=isinstance(node, exp.Func))
 
     @cached_property
     def tokens(self) -> list[Token]:
@@ -233,7 +235,7 @@ def fold_case(node: exp.Expr) -> exp.Expr:
 #: What a view may be.
 QUERIES = ("select", "union", "except", "intersect", "subquery", "values", "pivot")
 #: A call, as it is written.
-CALLED = re.compile(r"([A-Za-z_][\w.]*)\s*\(")
+CALLED, NAMED = re.compile(r"([A-Za-z_][\w.]*)\s*\("), re.compile(r"([A-Za-z_]\w*)$")
 #: Forms that are no functions to sqlglot -> the words before their parentheses.
 WORDS: Mapping[type[exp.Expr], tuple[str, ...]] = {
     exp.Exists: ("EXISTS",), exp.Cast: ("CAST",), exp.TryCast: ("TRY_CAST", "CAST"), exp.Coalesce: ("COALESCE",),
@@ -462,11 +464,17 @@ def _refuse_argument(
     kind = type(node)
     known = READ.get(kind)
     unread = UNREAD.get(kind, ()) if known is None else {name} - known - rewritten.get(kind, frozenset())
+    if name in unread and known is None:
+        every = [v for v in (value if isinstance(value, list) else [value]) if isinstance(v, exp.Expr)]
+        given = [v for v in every if any("start" in n.meta for n in v.walk())]
+        shown = f"takes no argument {source.text(given[0])}" if given else "is not supported in this form"
+        source.fail(given[0] if given else node, f"{source.name(node)} {shown}", "unsupported-clause", TOO_MANY)
     if name in unread:
         first = value[0] if isinstance(value, list) else value
         place = first if isinstance(first, exp.Expr) and any("start" in n.meta for n in first.walk()) else node
         clause, part = PARTS.get(kind, node.key.upper()), name.strip("_").upper().replace("_", " ")
-        source.fail(place, f"{clause} with {part} is not supported", "unsupported-clause", HINT)
+        shown = f"with {part} is" if part not in ("THIS", "EXPRESSION", "EXPRESSIONS") else "in this form is"
+        source.fail(place, f"{clause} {shown} not supported", "unsupported-clause", HINT)
 
 
 def is_wrapper(node: exp.Expr, *read: str) -> bool:

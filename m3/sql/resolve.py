@@ -72,7 +72,7 @@ def _resolve_within(node: exp.Expr, names: Names) -> Query:
         return _limit_query(node, names, values, limit, offset)
     if not isinstance(node, exp.Select):
         hint = "SELECT, UNION, EXCEPT, INTERSECT, VALUES"
-        names.fail(node, f"{node.key.upper()} is not a query", "not-a-select", hint)
+        names.fail(node, f"{names.context.source.name(node)} is not a query", "not-a-select", hint)
     block = _Select(node, names).block()
     return replace(block, limit=limit, offset=offset, single=block.single or (limit is not None and limit <= 1))
 
@@ -138,7 +138,8 @@ class _Reader:
             return self.names.resolve(node)
         if isinstance(node, exp.Window | exp.AggFunc | exp.Filter):
             hint = "use HAVING, or compute it in a derived table"
-            self.names.fail(node, f"{node.key.upper()} where a single row is meant", "misplaced-aggregate", hint)
+            name = self.names.context.source.name(node)
+            self.names.fail(node, f"{name} where a single row is meant", "misplaced-aggregate", hint)
         return self.subqueries.leaf(node)
 
 
@@ -251,7 +252,11 @@ class _Select:
         if scalar.type.kind == "int" and self.names.context.dialect in INTEGERS_ARE_TRUE:
             return call("ne", scalar, const(0))
         if scalar.type.kind != "bool":
-            hint = f"write a comparison, such as {node.sql()} <> 0" if scalar.type.is_numeric else "write a comparison"
+            hint = (
+                f"write a comparison, such as {self.names.context.source.text(node)} <> 0"
+                if scalar.type.is_numeric
+                else "write a comparison"
+            )
             self.names.fail(node, f"{clause} of type {scalar.type}", "type-mismatch", hint)
         return scalar
 

@@ -112,7 +112,7 @@ class _Tables:
         if isinstance(node, exp.Subquery | exp.Values):
             return self._read_derived(node, node)
         hint = "a table, a derived table (SELECT ..) or VALUES"
-        self.names.fail(node, f"{node.key.upper()} in FROM", "unsupported-table", hint)
+        self.names.fail(node, f"{self.names.context.source.name(node)} in FROM", "unsupported-table", hint)
 
     def _read_derived(self, node: exp.Expr, query: exp.Expr) -> Table:
         inner = query.this if is_wrapper(query, "joins") else query

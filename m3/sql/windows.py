@@ -54,6 +54,7 @@ def read_window(node: exp.Window, names: Names, read: Callable[[exp.Expr], Scala
     WINDOW rank := rank() OVER (PARTITION BY r.a ORDER BY r.x DESC)
     SELECT r.a AS a, rank AS n
     """
+    name = names.context.source.name
     inner, ignored = node.this, isinstance(node.this, exp.IgnoreNulls)
     said = isinstance(inner, exp.IgnoreNulls | exp.RespectNulls)
     if said:
@@ -65,16 +66,17 @@ def read_window(node: exp.Window, names: Names, read: Callable[[exp.Expr], Scala
     if ignored and op in KNOWN:
         op = KNOWN[op]
     elif isinstance(inner, exp.Filter) or isinstance(inner.this, exp.Distinct) or (said and op not in KNOWN):
-        what = node.this.key.upper() if said else inner.key.upper()
+        treatment = "IGNORE NULLS" if ignored else "RESPECT NULLS"
+        what = treatment if said else "FILTER" if isinstance(inner, exp.Filter) else "DISTINCT"
         names.fail(node, f"{what} in a window function", "unsupported-window", HINT)
     if op is None or node.args.get("alias"):
-        names.fail(node, f"{inner.sql()} OVER", "unsupported-window", HINT)
-    unread = next((name for name, value in inner.args.items() if value and name not in ARGUMENTS), None)
+        names.fail(node, f"{name(inner)} OVER", "unsupported-window", HINT)
+    unread = next((arg for arg, value in inner.args.items() if value and arg not in ARGUMENTS), None)
     if unread is not None:
-        names.fail(node, f"{inner.sql()} OVER: too many arguments", "wrong-arity", HINT)
+        names.fail(node, f"{name(inner)} OVER: too many arguments", "wrong-arity", HINT)
     args = _read_args(inner, op, read)
     if len(args) < LEAST.get(op, 1):
-        names.fail(node, f"{inner.sql()} OVER: too few arguments", "wrong-arity", HINT)
+        names.fail(node, f"{name(inner)} OVER: too few arguments", "wrong-arity", HINT)
     places = node.args["order"].expressions if node.args.get("order") is not None else ()
     order = tuple((read(o.this), bool(o.args.get("desc")), bool(o.args.get("nulls_first"))) for o in places)
     frame = _read_frame(node, names, order) if node.args.get("spec") else None

@@ -145,10 +145,9 @@ def test_what_is_not_read_is_refused(kind: type[exp.Expr]) -> None:
         node = kind(**{name: exp.Literal.number(1)})
         with pytest.raises(CompileError) as caught:
             refuse_unread(exp.Select(expressions=[node]), Source("select 1"))
-        assert (caught.value.kind, name.strip("_").upper().replace("_", " ") in caught.value.message) == (
-            "unsupported-clause",
-            True,
-        )
+        part = name.strip("_").upper().replace("_", " ")
+        shown = "in this form" if part in ("THIS", "EXPRESSION", "EXPRESSIONS") else f"with {part}"  # the parser's words
+        assert (caught.value.kind, shown in caught.value.message) == ("unsupported-clause", True)
 
 
 #: Where a query may stand in another one, read or not.
