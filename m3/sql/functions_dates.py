@@ -181,7 +181,7 @@ def _read_as(to: Type) -> Handler:
             return reader.read_in_dictionary(node)
         if node.expressions:
             reader.source.fail(
-                node, f"{node.key.upper()} of several parts", "wrong-arity", "MAKE_DATE(year, month, day)"
+                node, f"{reader.source.name(node)} of several parts", "wrong-arity", "MAKE_DATE(year, month, day)"
             )
         return reader.cast(node, reader.read(node.this), to)
 

@@ -27,6 +27,11 @@ NAMES: Mapping[str, str] = {
     "postgres": "PostgreSQL", "spark": "Spark", "duckdb": "DuckDB", "mysql": "MySQL", "tsql": "SQL Server", "snowflake": "Snowflake",
     "bigquery": "BigQuery", "trino": "Trino",
 }  # fmt: skip
+#: Functions that have no row in the dictionary.
+AGGREGATES = (
+    "SUM", "COUNT", "AVG", "MIN", "MAX", "VARIANCE", "STDDEV", "ANY_VALUE", "MEDIAN", "MODE", "STRING_AGG", "CORR", "CAST", "COALESCE",
+    "NULLIF", "ROW_NUMBER", "RANK", "LAG", "LEAD",
+)  # fmt: skip
 #: How near a name has to be, from 0 to 1.
 NEAR = 0.7
 
@@ -50,16 +55,19 @@ def _translate(reader: ExpressionReader, node: exp.Expr, name: str) -> str:
     owners = [d for d in DIALECTS if d != here and name in Dialect.get_or_raise(d).parser_class.FUNCTIONS]
     if name in Dialect.get_or_raise(here).parser_class.FUNCTIONS:
         return ""
+    found: dict[str, list[str]] = {}  # dialects may mean different things by one name
     for owner in owners:
         try:
             (said,) = sqlglot.transpile(written, read=owner, write=here)
             tree = sqlglot.parse_one(said, read=here)
-            if not any(n.name.upper() == name for n in tree.find_all(exp.Anonymous)):
-                reader.read(tree)
-                return f"{name} is of {' and '.join(NAMES[d] for d in owners[:3])}; in {NAMES.get(here, 'this dialect')} it is {said}"
+            if any(n.name.upper() == name for n in tree.find_all(exp.Anonymous)):
+                continue
+            reader.read(tree)
         except (M3Error, *FAILURES):  # then there is no such form
             continue
-    return ""
+        found.setdefault(said, []).append(NAMES[owner])
+    meant = [f"as in {' and '.join(who)}, it is {said}" for said, who in found.items()]
+    return f"{name} is not in {NAMES.get(here, 'this dialect')}: {'; '.join(meant[:3])}" if meant else ""
 
 
 def _suggest(name: str, dialect: str | None) -> str:
@@ -81,6 +89,7 @@ def _forms_by_name(dialect: str | None) -> Mapping[str, tuple[str, ...]]:
 
 
 def _list_forms(dialect: str | None) -> Iterator[tuple[str, str]]:
+    yield from ((name, f"{name}(..)") for name in AGGREGATES)
     for entry in ENTRIES.values():
         texts = [f.text for f in entry.said if not f.dialects or dialect in f.dialects] or [entry.text] * (
             not entry.forms

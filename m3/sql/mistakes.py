@@ -42,6 +42,12 @@ CLOSING = {TokenType.R_PAREN: ")", TokenType.R_BRACKET: "]", TokenType.R_BRACE: 
 PARTNER = {"(": ")", "[": "]", "{": "}"}
 #: Clauses of a SELECT in their order.
 CLAUSES = ("WITH", "SELECT", "FROM", "WHERE", "GROUP", "HAVING", "WINDOW", "QUALIFY", "ORDER", "LIMIT", "OFFSET")
+#: Words between which an expression has to stand.
+GAPS = {
+    f"{before} {behind}"
+    for before in ("WHERE", "AND", "OR", "ON", "HAVING", "NOT", "WHEN", "THEN")
+    for behind in ("AND", "OR", "GROUP", "ORDER", "HAVING", "LIMIT", "THEN", "WHERE", "ELSE")
+}
 SIDES = ("LEFT", "RIGHT", "FULL", "INNER", "CROSS", "NATURAL")
 FULL = {"GROUP": "GROUP BY", "ORDER": "ORDER BY"}
 #: Words that people misspell where nothing else may stand.
@@ -291,6 +297,9 @@ def _explain_parser(text: _Text, index: int, said: str) -> SyntaxProblem:
 
 def _explain_missing(text: _Text, index: int, at_end: bool) -> SyntaxProblem:
     """An operand, or a clause's contents, that is not there."""
+    gap = next((i for i in range(1, len(text.tokens)) if (text.word(i - 1) + " " + text.word(i)).upper() in GAPS), None)
+    if at_end and gap is not None:
+        return text.at(gap, f"an expression is missing before {text.said(gap)}", "complete it, or leave one word out")
     if at_end and text.word(index) not in CLOSING.values():
         word = text.word(index).upper()
         shown = FULL.get(word, word) if word.isidentifier() else text.said(index)

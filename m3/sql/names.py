@@ -148,5 +148,8 @@ class Names:
             hint = f"{suggest_name(node.table, known)}tables: {', '.join(known) or 'none'}"
             self.fail(node, f"no table {node.table!r} in FROM", "unknown-table", hint)
         columns = list(dict.fromkeys(c.name for t in meant for c in t.columns))
-        hint = f"{suggest_name(node.name, columns)}columns: {', '.join(columns) or 'none'}"
+        suggested = suggest_name(node.name, columns)
+        if not suggested and isinstance(node.this, exp.Identifier) and node.this.quoted and not node.table:
+            suggested = "a text is written '..', this is a name; "
+        hint = f"{suggested}columns: {', '.join(columns) or 'none'}"
         self.fail(node, f"no column {self.context.source.text(node)!r}", "unknown-column", hint)

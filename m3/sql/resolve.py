@@ -137,7 +137,8 @@ class _Reader:
         if isinstance(node, exp.Column) and not isinstance(node.this, exp.Star):
             return self.names.resolve(node)
         if isinstance(node, exp.Window | exp.AggFunc | exp.Filter):
-            hint = "use HAVING, or compute it in a derived table"
+            clause = "QUALIFY" if isinstance(node, exp.Window) else "HAVING"
+            hint = f"use {clause}, or compute it in a derived table"
             name = self.names.context.source.name(node)
             self.names.fail(node, f"{name} where a single row is meant", "misplaced-aggregate", hint)
         return self.subqueries.leaf(node)
@@ -163,9 +164,13 @@ class _Select:
             source = read_from(names, select, resolve_query, rows.read)
         if source is None and select.args.get("from_") is not None:
             names.tables.append(Known("", (), incomplete=True))
-        grouped = select.args.get("group") is not None
-        items = write_out_list(_expand_stars(select, names), names.context.dialect, names.has, grouped=grouped)
-        conditions = tuple(self._read_where(rows, items))
+        items: list[exp.Expr] | None = None
+        with text.attempt(select):
+            grouped = select.args.get("group") is not None
+            items = write_out_list(_expand_stars(select, names), names.context.dialect, names.has, grouped=grouped)
+        conditions = tuple(self._read_where(rows, items or []))
+        if items is None:  # what the positions of the list mean is not known
+            raise FollowUp
         groups = self._read_groups(items, rows)
         having = self._read_clause("having", groups.read) if groups is not None else None
         read, after = (rows.read, names) if groups is None else (groups.read, groups.names)

@@ -146,7 +146,9 @@ def test_what_is_not_read_is_refused(kind: type[exp.Expr]) -> None:
         with pytest.raises(CompileError) as caught:
             refuse_unread(exp.Select(expressions=[node]), Source("select 1"))
         part = name.strip("_").upper().replace("_", " ")
-        shown = "in this form" if part in ("THIS", "EXPRESSION", "EXPRESSIONS") else f"with {part}"  # the parser's words
+        shown = (
+            "in this form" if part in ("THIS", "EXPRESSION", "EXPRESSIONS") else f"with {part}"
+        )  # the parser's words
         assert (caught.value.kind, shown in caught.value.message) == ("unsupported-clause", True)
 
 
