@@ -131,8 +131,9 @@ FIRSTS = {"any_value", "arbitrary", "first", "first_value", "last", "last_value"
 NEIGHBOURS = {"first", "first_value", "last", "last_value", "lag", "lead", "nth_value"}
 #: Words that change nothing: DISTINCT of an extreme, NULLs of what skips them anyhow or by default does not, the order of a median.
 IDLE = {
-    "{}(DISTINCT {})": EXTREMES_OF_SETS, "{}({} ORDER BY t)": {"median"}, "{}({}) IGNORE NULLS": FIRSTS, "{}({} IGNORE NULLS)": FIRSTS,
-    "{}({}) RESPECT NULLS": FIRSTS | NEIGHBOURS,
+    "{}(DISTINCT {})": EXTREMES_OF_SETS | {"array_unique_agg"}, "{}({} ORDER BY t)": {"median"},
+    "{}({}) IGNORE NULLS": FIRSTS | {"array_agg in spark"}, "{}({} IGNORE NULLS)": FIRSTS | {"array_agg in spark"},
+    "{}({}) RESPECT NULLS": FIRSTS | NEIGHBOURS | {"array_agg in postgres", "array_agg in duckdb"},
 }  # fmt: skip
 
 
@@ -148,7 +149,8 @@ def unchanged(name: str, given: str, over: str, dialect: str) -> Iterator[str]:
     whole = compiled(f"{name}({given}){over}", dialect)
     for form in MODIFIED if whole is not None else ():
         call = form.format(name, given) + over
-        if name not in IDLE.get(form, ()) and compiled(call, dialect) == whole:
+        idle = {name, f"{name} in {dialect}"} & set(IDLE.get(form, ()))
+        if not idle and compiled(call, dialect) == whole:
             yield call
 
 
