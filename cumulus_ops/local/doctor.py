@@ -250,7 +250,8 @@ def _state(project: Project) -> Finding:
         return _problem(VIEWS, error)
     except M3Error as error:
         place = f"{error.span}: " if error.span else ""
-        return Finding(VIEWS, FIX, f"{place}{error.message}", error.hint)
+        hint = f"{error.hint}; {len(error.others)} more: cumulus compile --check" if error.others else error.hint
+        return Finding(VIEWS, FIX, f"{place}{error.message}", hint)
     return Finding(CLAIM, OK, "state and catalog belong together, and were made from these views")
 
 
