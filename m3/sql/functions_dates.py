@@ -179,6 +179,9 @@ def _read_as(to: Type) -> Handler:
     def read(reader: ExpressionReader, node: exp.Expr) -> Scalar:
         if node.args.get("format") is not None:
             return reader.read_in_dictionary(node)
+        default = node.args.get("default_date")  # T-SQL's YEAR(0) is of that date; numbers are no dates here
+        if default is not None and (reader.dialect != "tsql" or default.name != "1900-01-01"):
+            reader.source.fail(node, "a date with a default", "unsupported-expression", "COALESCE(date, default)")
         if node.expressions:
             reader.source.fail(
                 node, f"{reader.source.name(node)} of several parts", "wrong-arity", "MAKE_DATE(year, month, day)"

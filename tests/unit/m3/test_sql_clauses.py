@@ -250,7 +250,6 @@ def test_a_window_overrides_nothing_of_the_window_it_is_made_of(base: str, besid
         ("oracle", "select e.emp_id from employees e, departments d where e.dept_id = d.dept_id(+)"),
         ("postgres", "select emp_id from employees for update"),
         ("tsql", "select round(salary, 1, 1) as a from employees"),
-        ("snowflake", "select last_day(hired, 'week') as a from employees"),
         ("bigquery", "select timestamp_trunc(at, day, 'UTC') as a from readings"),
         ("oracle", "select nth_value(salary, 2) from last over (order by emp_id) as a from employees"),
         ("spark", "select emp_id from employees distribute by emp_id sort by emp_id"),
