@@ -26,6 +26,7 @@ from cumulus_ops.project.errors import InputProblem
 from cumulus_ops.project.project_file import load_project
 from cumulus_ops.project.settings import Project
 from m3 import Program
+from m3.clock import CLOCK
 from m3.confluence.proof import prove
 from m3.explain.report import view_maps
 
@@ -198,7 +199,7 @@ def relations_of(plan: ProgramPlan, given: str | None) -> list[str]:
     known = [r.name for r in plan.program.relations]
     used = {s.relation for name in plan.base for s in plan.statements[name]}
     if not given:
-        return [name for name in known if name in used]
+        return [name for name in known if name in used and name != CLOCK]  # a tick comes alone
     wanted = [name.strip() for name in given.split(",")]
     for name in wanted:
         if name not in known:

@@ -85,7 +85,8 @@ class InputPlan:
 
 @dataclass(frozen=True)
 class PassingPlan:
-    """How the groups are found that now() passes: ``copy`` has the groups of one of the inputs in the order of the key that is compared."""
+    """How the groups are found that now() passes: ``copy`` has those of one of the inputs in the order of the key that is compared, its first
+    column."""
 
     passing: Passing
     copy: AccessPath
@@ -131,7 +132,8 @@ def derivation_lookups(program: Program, derived: Derived) -> list[tuple[str, Lo
     for passing in read_passings(derived):
         # groups whose count is 0 are not there, whatever their other inputs: those of one input are all
         timed = next(given.map for given in derived.inputs if given.kind == "value")
-        looked_up.append((timed, Lookup(frozenset(), passing.place, frozenset(range(width)), frozenset({timed}))))
+        place, others = frozenset({passing.place}), frozenset(range(width)) - {passing.place}
+        looked_up.append((timed, Lookup(place, -1, others, frozenset({timed}))))  # of numbers, which are in order
     return looked_up
 
 

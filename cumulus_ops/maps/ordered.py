@@ -159,19 +159,20 @@ def _find_between(run: RunData, low: int | None, high: int | None) -> np.ndarray
     """The rows of a run that lie between two numbers; NULL lies nowhere."""
     (position, *_) = run.path.bound
     part = run.search.parts[0] if run.search.parts else None
-    if part is None or part.shift or run.codes is None:  # all are equal, or farther apart than a code has room for
+    if part is None or not part.bits or run.codes is None:  # all are equal, or farther apart than a code has room for
         column = run.keys[position].all()
         numbers = to_numpy(column)
         inside = column.is_valid().to_numpy(zero_copy_only=False)
         inside = inside if low is None else inside & (numbers >= low)
         return np.flatnonzero(inside if high is None else inside & (numbers <= high))
-    # The column alone is the code, as an offset from the least number; NULL is the offset behind the greatest.
+    # The column is the highest bits of the code, as an offset from the least number; NULL is the offset behind the greatest.
     smallest, largest = part.frame.base, part.frame.largest - (part.frame.null is not None)
     first = 0 if low is None else max(0, low - smallest)
     last = largest if high is None else min(largest, high - smallest)
     if first > last:
         return np.zeros(0, np.int64)
     own = run.codes.data.dtype.type
-    begin = search_codes(run, run.codes, np.array([first], own), "left")[0]
-    end = search_codes(run, run.codes, np.array([last], own), "right")[0]
+    rest = (1 << part.shift) - 1
+    begin = search_codes(run, run.codes, np.array([first << part.shift], own), "left")[0]
+    end = search_codes(run, run.codes, np.array([last << part.shift | rest], own), "right")[0]
     return np.arange(begin, end)

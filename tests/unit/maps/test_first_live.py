@@ -14,11 +14,11 @@ from hypothesis import strategies as st
 
 from cumulus_ops.layout.groups import Group, Lookup, choose_copies
 from cumulus_ops.maps import ordered as ordered_module
-from cumulus_ops.maps.columns import WIDE, narrow_column
+from cumulus_ops.maps.columns import WIDE, narrow_column, to_numpy
 from cumulus_ops.maps.deltas import VERSION, value_column
 from cumulus_ops.maps.encodings import is_number
 from cumulus_ops.maps.lookup import probe, spread
-from cumulus_ops.maps.ordered import first_live
+from cumulus_ops.maps.ordered import first_live, read_between
 from cumulus_ops.maps.runs import AccessPath, RunData, build_run
 from m3.datatypes import INT
 from m3.program import Column
@@ -162,3 +162,42 @@ def test_a_path_without_bound_columns_has_one_group() -> None:
 def test_nothing_stored_is_null() -> None:
     assert ask([], "date", [(1, 5)], False) == [None]
     assert ask([build([], "date")], "date", [(1, 5), (None, 3)], True) == [None, None]
+
+
+#: What now() passes is found in copies whose first column is the one that is compared: it alone, or with others behind it.
+PASSED = (AccessPath("m", (1,)), AccessPath("m", (1, 0)))
+
+
+@pytest.mark.parametrize("codes", CODES)
+@pytest.mark.parametrize("kind", ["int", "date", "timestamp"])
+@settings(max_examples=25, deadline=None)
+@given(
+    parts=st.lists(DELTAS, max_size=3),
+    bounds=st.tuples(st.none() | st.integers(-1, 7), st.none() | st.integers(-1, 7)),
+    path=st.sampled_from(PASSED),
+    texts=st.booleans(),
+    on_disk=st.booleans(),
+)
+def test_entries_between_two_values_are_what_brute_force_finds(
+    kind: str,
+    codes: str,
+    parts: list[list[Delta]],
+    bounds: tuple[int | None, int | None],
+    path: AccessPath,
+    texts: bool,
+    on_disk: bool,
+) -> None:
+    value = TYPES[kind][1]
+    low, high = (None if b is None else int(to_numpy(pa.array([value(b)], TYPES[kind][0]))[0]) for b in bounds)
+    with forced(codes), small_blocks():
+        runs = [build(part, kind, path, texts) for part in parts]
+        with stored(runs) as mapped:
+            columns = read_between(mapped if on_disk else runs, low, high, (0, 1))
+            found = [pair for g, x in columns for pair in zip(g.to_pylist(), x.to_pylist(), strict=True)]
+    expected = [
+        (None if d[0] is None else str(d[0]) if texts else d[0], value(d[1]))
+        for part in parts
+        for d in part
+        if d[1] is not None and (bounds[0] is None or d[1] >= bounds[0]) and (bounds[1] is None or d[1] <= bounds[1])
+    ]
+    assert sorted(found, key=repr) == sorted(expected, key=repr)

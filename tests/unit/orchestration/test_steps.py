@@ -39,11 +39,11 @@ def folder(tmp_path, monkeypatch):
 def land(tmp_path):
     """Lands a drop with one order."""
 
-    def lander(coordinator, drop, order):
+    def lander(coordinator, drop, order, note=None):
         parent = tmp_path / "home" / "landing" / str(coordinator)
         new = parent / f".{drop}"
         new.mkdir(parents=True)
-        row = {"o_id": order, "o_customer": "ann", "o_price": "1.00", "o_note": None, "op": "I", "event": order}
+        row = {"o_id": order, "o_customer": "ann", "o_price": "1.00", "o_note": note, "op": "I", "event": order}
         (new / "orders.ndjson").write_text(json.dumps(row) + "\n")
         (new / "_SUCCESS").touch()
         new.rename(parent / drop)
@@ -199,6 +199,30 @@ def test_epochs_that_end_at_once_are_told_apart_by_when_they_begin(folder):
             assert [runtime.catalog.members.epoch_at(coordinator, at, rhythm) for at in begins] == [1, 2, 3, 4]
         with pytest.raises(InputProblem, match="far ahead"):
             runtime.catalog.members.end_epoch(2026, rhythm)
+
+
+def test_time_goes_on_in_epochs_to_which_nothing_was_appended(folder, land):
+    """Votes, and what commits complete epochs: a tick where rows leave, and no other snapshots of their own."""
+    start = now() - 5 * HOUR
+    begin(folder, start)
+    file = folder_path(folder) / "cumulus.yaml"
+    file.write_text(file.read_text().replace("o_note: string null", "o_note: timestamp null"))
+    recent = "SELECT o_id FROM orders WHERE o_note > now() - INTERVAL '1 hour'"
+    (folder_path(folder) / "views" / "revenue.sql").write_text(recent)
+    (folder_path(folder) / "views" / "revenue_by_city.sql").write_text("SELECT COUNT(*) AS n FROM orders")
+    for order, hours in enumerate((0.5, 4.4), 1):
+        land(0, f"d{order}", order, (start + hours * HOUR).strftime("%Y-%m-%d %H:%M:%S"))
+    steps.apply_epoch(folder, 0, 0)
+    for coordinator in (0, 1, 0, 1, 0):
+        steps.vote_scheduled(folder, coordinator, start, patience_s=0)
+    own = steps.commit_complete(folder)
+    assert own[0] == 0
+    assert len(own) == 2
+    with open_runtime(load_project(folder_path(folder)), "inprocess") as runtime:
+        assert runtime.catalog.snapshots.newest() >= 3
+        ids = [read_view(runtime, "revenue", as_of=epoch)["o_id"].to_pylist() for epoch in own]
+        assert [sorted(found) for found in ids] == [[1, 2], [2]]
+    assert steps.commit_complete(folder) == []
 
 
 def test_who_is_removed_while_ahead_shortens_nobody_elses_epoch(folder):
