@@ -121,10 +121,22 @@ def _unwrap(node: exp.Expr) -> exp.Expr:
     return node
 
 
+#: Of rows, the comparison of what comes before the last column.
+BEFORE = {"lt": "lt", "le": "lt", "gt": "gt", "ge": "gt"}
+
+
 def compare(operator: str, operands: tuple[Scalar, ...], columns: tuple[Var, ...]) -> Scalar:
-    """``(operands) operator (columns)``."""
-    pairs = [call(operator, *_unify(a, b)) for a, b in zip(operands, columns, strict=True)]
-    return pairs[0] if len(pairs) == 1 else call("and", *pairs)
+    """``(operands) operator (columns)``: rows are ordered by their first column, of equal ones by the next, and so on."""
+    pairs = [_unify(a, b) for a, b in zip(operands, columns, strict=True)]
+    if len(pairs) == 1 or operator == "eq":
+        parts = [call(operator, *pair) for pair in pairs]
+        return parts[0] if len(parts) == 1 else call("and", *parts)
+    if operator == "ne":
+        return call("or", *(call("ne", *pair) for pair in pairs))
+    found = call(operator, *pairs[-1])
+    for pair in reversed(pairs[:-1]):
+        found = call("or", call(BEFORE[operator], *pair), call("and", call("eq", *pair), found))
+    return found
 
 
 def _unify(a: Scalar, b: Scalar) -> tuple[Scalar, Scalar]:

@@ -186,8 +186,7 @@ class _Tables:
         names.merged = {**merged, **theirs}
         using = [i.name for i in join.args.get("using") or ()]
         if method == "NATURAL":
-            left_names = {c.name.lower() for t in known for c in t.columns}
-            using = list(dict.fromkeys(c.name for t in tables for c in t.columns if c.name.lower() in left_names))
+            using = _find_common(known, tables)
         on: list[Scalar] = []
         pairs: list[tuple[str, Scalar, Scalar]] = []
         for name in using:
@@ -207,10 +206,10 @@ class _Tables:
         known = list(self.names.tables)
         right = self._read_table(join.this)
         tables = self.names.tables[len(known) :]
-        on = [
-            self._equate_columns(join, known, self.names.merged, tables, {}, i.name)
-            for i in join.args.get("using") or ()
-        ]
+        using = [i.name for i in join.args.get("using") or ()]
+        if str(join.args.get("method") or "").upper() == "NATURAL":
+            using = _find_common(known, tables)
+        on = [self._equate_columns(join, known, self.names.merged, tables, {}, name) for name in using]
         if join.args.get("on") is not None:
             with self.names.context.source.attempt(join.args["on"]):
                 on.append(self._read_condition(join.args["on"]))
@@ -274,6 +273,12 @@ def merge_sides(left: Scalar, right: Scalar) -> Scalar:
     if not isinstance(both, Call) or not (left.type.nullable or right.type.nullable):
         return both
     return replace(both, type=both.type.with_null())
+
+
+def _find_common(known: Sequence[Known], tables: Sequence[Known]) -> list[str]:
+    """The columns that a NATURAL join joins by: those of the right tables that the left ones have, too."""
+    names = {c.name.lower() for t in known for c in t.columns}
+    return list(dict.fromkeys(c.name for t in tables for c in t.columns if c.name.lower() in names))
 
 
 def _update_column(column: Column, now: dict[Key, Var]) -> Column:

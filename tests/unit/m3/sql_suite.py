@@ -99,6 +99,24 @@ JOINS = {
         P,
         "select dept_id, count(d.city) as n, sum(coalesce(f.salary, 0)) as s from employees e full join departments d using (dept_id) full join projects p using (dept_id) full join employees f using (dept_id) where dept_id is null or dept_id > 1 group by dept_id",
     ),
+    "natural_anti_join": (
+        "duckdb",
+        "select product_id, category from products natural anti join (select product_id from sales where qty > 1) s",
+    ),
+    "natural_semi_join": (
+        "duckdb",
+        "select product_id, category from products natural semi join (select product_id from sales where qty > 1) s",
+    ),
+    "a_row_before_another": (
+        P,
+        "select emp_id from employees e where dept_id is not null and (emp_id, dept_id) < any (select emp_id, proj_id from assignments)",
+        "select emp_id from employees e where dept_id is not null and exists (select 1 from assignments a where e.emp_id < a.emp_id or (e.emp_id = a.emp_id and e.dept_id < a.proj_id))",
+    ),
+    "a_row_like_all": (
+        P,
+        "select emp_id from employees e where (emp_id, dept_id) = all (select emp_id, proj_id from assignments where emp_id = e.emp_id)",
+        "select emp_id from employees e where not exists (select 1 from assignments a where a.emp_id = e.emp_id and (e.dept_id <> a.proj_id or e.dept_id is null or a.proj_id is null))",
+    ),
     "cross_join": (P, "select d.dname, s.city from departments d cross join stores s"),
     "comma_join": (
         S,

@@ -38,6 +38,7 @@ def underlined(sql: str, error: M3Error) -> str:
         ("select k, count(*) from r group by 3", "bad-ordinal", "3"),
         ("select count(*) from r where sum(x) > 1", "misplaced-aggregate", "sum(x)"),
         ("select sum(sum(x)) from r", "misplaced-aggregate", "sum(x)"),
+        ("select (select max(r.x) from s) as m from r", "misplaced-aggregate", "max(r.x)"),
         ("select sum(s) from r", "type-mismatch", "sum(s)"),
         ("select count(*) from r where s = 1", "type-mismatch", "s = 1"),
         ("select count(*) from r, u where r.s = u.z", "type-mismatch", "r.s = u.z"),
