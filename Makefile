@@ -10,7 +10,7 @@ PORT ?= 8080
 WORKERS ?= 2
 SEED := $(or $(SEED),$(shell date +%s))
 
-.PHONY: help install install-dev run test test-deep check format bench clean
+.PHONY: help install install-dev run test test-deep check format bench docs clean
 
 help: ## list the targets
 	@awk -F':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -40,6 +40,9 @@ check: $(VENV)/.installed-dev ## lint, format, types, import directions
 format: $(VENV)/.installed-dev ## rewrite the code in its format
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
+
+docs: $(VENV)/.installed-dev ## write docs/functions.md from the table of functions
+	$(BIN)/python -m m3.sql.page > docs/functions.md.new && mv docs/functions.md.new docs/functions.md
 
 bench: $(VENV)/.installed-bench ## measure beside recomputation and other systems (ARGS='stream --sf 0.1 --queries q3')
 	$(BIN)/python -m benchmarks run $(ARGS)

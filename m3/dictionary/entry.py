@@ -18,18 +18,21 @@ Form(text='LEN(s)', dialects=('spark',), meaning='length(s)')
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from m3.datatypes import DOUBLE, TIMESTAMP, Type
 from m3.dictionary.types import Operand, Rule
 
-__all__ = ["ACCEPTED", "BY_HAND", "CONVERTED", "DIALECTS", "GENERIC", "PLACEHOLDERS", "Entry", "Form"]
+__all__ = ["ACCEPTED", "BY_HAND", "CONVERTED", "DIALECTS", "GENERIC", "PLACEHOLDERS", "WRITTEN", "Entry", "Form"]
 
-#: Dialects of views that the dictionary speaks of; sqlglot's generic one reads the forms that have no dialect.
+#: Dialects of views that the dictionary speaks of, beside sqlglot's generic one.
 DIALECTS = ("postgres", "spark", "duckdb", "mysql", "tsql", "snowflake", "bigquery", "trino")
-#: What sqlglot's generic dialect is called in a form that only it has.
+#: What sqlglot's generic dialect is called in forms.
 GENERIC = "generic"
+#: Dialect that the dictionary does not speak of -> the one whose functions it has.
+LIKE = {"databricks": "spark", **dict.fromkeys(("redshift", "materialize", "risingwave"), "postgres")}
 #: The meaning of a form that is read by code of its own.
 BY_HAND = "..."
 #: Parameter -> the kinds of types that it takes.
@@ -42,9 +45,9 @@ ACCEPTED: Mapping[str, tuple[str, ...]] = {
 CONVERTED: Mapping[str, Type] = {"double": DOUBLE, "timestamp": TIMESTAMP}
 #: Name of an argument in a form -> what it stands for, as a parameter does; ``pattern``, ``format`` and their like are texts that are written out.
 PLACEHOLDERS: Mapping[str, str] = {
-    **dict.fromkeys(("s", "part", "old", "new", "delimiter", "separator", "fill", "characters", "json"), "string"),
+    **dict.fromkeys(("s", "part", "old", "new", "delimiter", "glue", "fill", "characters", "json"), "string"),
     **dict.fromkeys(("pattern", "template", "path", "unit", "format", "joda"), "constant"),
-    **dict.fromkeys(("n", "i", "len", "begin", "digits", "bits", "y", "mon", "dd", "hh", "mi"), "int"),
+    **dict.fromkeys(("n", "i", "len", "start", "digits", "bits", "y", "mon", "dd", "hh", "mi"), "int"),
     **dict.fromkeys(("x", "z", "low", "high", "base"), "numeric"),
     **dict.fromkeys(("f", "g"), "double"),
     **dict.fromkeys(("b", "c"), "bool"),
@@ -52,6 +55,21 @@ PLACEHOLDERS: Mapping[str, str] = {
     **dict.fromkeys(("t", "u"), "timestamp"),
     **dict.fromkeys(("m", "later", "earlier"), "moment"),
     **dict.fromkeys(("v", "w"), "any"),
+}  # fmt: skip
+#: Argument that has to be written out -> one that the page and the tests write.
+WRITTEN: Mapping[str, str] = {
+    "bits": "256",
+    "digits": "1",
+    "pattern": "'a+'",
+    "template": "'%Y'",
+    "path": "'$.a'",
+    "unit": "month",
+    "joda": "'yyyy-MM-dd'",
+}
+#: Dialect -> a format there.
+FORMATS: Mapping[str, str] = {
+    **dict.fromkeys((GENERIC, "duckdb", "mysql", "bigquery", "trino"), "'%Y-%m-%d'"), **dict.fromkeys(("spark", "tsql"), "'yyyy-MM-dd'"),
+    **dict.fromkeys(("postgres", "snowflake"), "'YYYY-MM-DD'"),
 }  # fmt: skip
 
 
@@ -69,6 +87,15 @@ class Form:
         dialects, _, rest = written.rpartition(" | ")
         text, _, meaning = rest.partition(" := ")
         return cls(text.strip(), tuple(dialects.split()), meaning.strip())
+
+    def example(self, dialect: str | None) -> str:
+        """Its text, with what has to be written out in a dialect."""
+        texts = {**WRITTEN, "format": FORMATS[dialect or GENERIC]}
+        return re.sub(r"\b[a-z]+\b", lambda word: texts.get(word[0], word[0]), self.text)
+
+    def is_of(self, dialect: str | None) -> bool:
+        """Whether it is a form of a dialect."""
+        return not self.dialects or LIKE.get(dialect or GENERIC, dialect or GENERIC) in self.dialects
 
 
 @dataclass(frozen=True)
@@ -92,7 +119,8 @@ class Entry:
         distinct: different first arguments have different values, while the others stay.
         forms: how SQL says it.
         spark, duckdb: an expression of these that is the same, with ``a``, ``b``, ``c`` for the arguments; empty where code of its own
-            writes it, or for DuckDB where its own form says the same.
+            writes it, or for DuckDB where its own form says the same. Where arguments may be left out there is one for each number of them,
+            ``"trim(a) | TRIM(BOTH b FROM a)"``. ``place(b)`` is a number cut off at 32 bits, ``exactly_repeat(a, b)`` a function of the proof's own.
         differs: database -> in what its own function of that name differs, for the page; the generated test lets that pass.
         examples: SQL -> its value as text.
     """

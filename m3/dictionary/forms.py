@@ -20,7 +20,7 @@ from sqlglot import exp, parser
 from sqlglot.dialects.dialect import Dialect
 from sqlglot.errors import SqlglotError
 
-from m3.dictionary import BY_HAND, ENTRIES, GENERIC, PLACEHOLDERS, Form
+from m3.dictionary import BY_HAND, ENTRIES, PLACEHOLDERS, Form
 from m3.dictionary.formats import translate
 from m3.dictionary.units import unit_of
 from m3.errors import ProgramError
@@ -152,7 +152,7 @@ SPELLED: Mapping[str, Callable[[exp.Expr, str | None], exp.Expr]] = {
 def _forms(dialect: str | None) -> Iterator[tuple[str, Form]]:
     """The forms of a dialect with their entries' names: its own before those of all."""
     forms = [(name, form) for name, entry in ENTRIES.items() for form in entry.said if form.meaning != BY_HAND]
-    yield from ((n, f) for n, f in forms if (dialect or GENERIC) in f.dialects)
+    yield from ((n, f) for n, f in forms if f.dialects and f.is_of(dialect))
     yield from ((n, f) for n, f in forms if not f.dialects)
 
 
@@ -193,7 +193,7 @@ def _parse(entry: str, form: Form, dialect: str | None) -> list[Pattern]:
     trees = []
     for text in (form.text, *ALSO.get((dialect or "", form.text), ())):
         try:
-            trees.append(sqlglot.parse_one(text, read=dialect))
+            trees += sqlglot.parse_one(f"SELECT {text}", read=dialect).expressions  # alone, REPLACE is a statement
         except SqlglotError:
             continue
     given = (c for c in sorted(PLACEHOLDERS) if f"{c}," in form.text or f"{c})" in form.text)

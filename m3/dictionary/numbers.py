@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from m3.datatypes import BOOL, DOUBLE, INT, Type
-from m3.dictionary.entry import Entry
+from m3.dictionary.entry import BY_HAND, Entry
 from m3.dictionary.types import Operand, arithmetic_type, bounded, common_type, constant, first_type
 from m3.errors import ProgramError
 
@@ -42,19 +42,19 @@ def _common(name: str) -> Callable[[Sequence[Operand]], Type]:
 
 
 NUMBERS = (
-    Entry("mod", "a % b, with the sign of a", ("numeric",) * 2, lambda a: arithmetic_type("mod", a), alike=True, fails=("division-by-zero",)),
-    Entry("pmod", "PMOD(a, b), not negative where b is not", ("numeric",) * 2, lambda a: arithmetic_type("mod", a), alike=True, fails=("division-by-zero",)),
-    Entry("idiv", "a DIV b, towards zero", ("numeric",) * 2, INT, alike=True, fails=("division-by-zero",)),
+    Entry("mod", "a % b, with the sign of a", ("numeric",) * 2, lambda a: arithmetic_type("mod", a), alike=True, fails=("division-by-zero",), forms=("x % z := ...", "MOD(x, z) := ...", "FMOD(x, z)",), examples={"-7 % 3": "-1"}),
+    Entry("pmod", "PMOD(a, b), not negative where b is not", ("numeric",) * 2, lambda a: arithmetic_type("mod", a), alike=True, fails=("division-by-zero",), forms=("PMOD(x, z)",), examples={"PMOD(-7, 3)": "2"}),
+    Entry("idiv", "a DIV b, towards zero", ("numeric",) * 2, INT, alike=True, fails=("division-by-zero",), forms=("spark mysql generic | x DIV z := ...", "duckdb | x // z := ...", "postgres spark bigquery | DIV(x, z) := ...",), examples={"DIV(-7, 2)": "-3"}),
     Entry("series_length", "SERIES_LENGTH(a): how many elements a series has, up to 100,000", ("int",), INT, fails=("out-of-domain",)),
-    Entry("abs", "|a|", ("numeric",), first_type, fails=("overflow",), bounded=True),
-    Entry("sign", "-1, 0 or 1", ("numeric",), _sign_type, rises=(0,)),
-    Entry("round", "ROUND(a, digits), half up", ("numeric", "int"), _digits_type, optional=1, fails=("overflow",), bounded=True, rises=(0,)),
-    Entry("trunc", "TRUNC(a, digits), towards zero", ("numeric", "int"), _digits_type, optional=1, fails=("overflow",), bounded=True, rises=(0,)),
-    Entry("ceil", "the next integer, upwards", ("numeric",), _whole_type, fails=("overflow",), bounded=True, rises=(0,)),
-    Entry("floor", "the next integer, downwards", ("numeric",), _whole_type, fails=("overflow",), bounded=True, rises=(0,)),
-    Entry("bits_and", "a & b", ("int", "int"), INT),
-    Entry("bits_or", "a | b", ("int", "int"), INT),
-    Entry("bits_xor", "a # b, the bits in which they differ", ("int", "int"), INT, distinct=True),
+    Entry("abs", "|a|", ("numeric",), first_type, fails=("overflow",), bounded=True, forms=("ABS(x)",), examples={"ABS(-2)": "2"}),
+    Entry("sign", "-1, 0 or 1", ("numeric",), _sign_type, rises=(0,), forms=("SIGN(x)", "SIGNUM(x)",), examples={"SIGN(-2)": "-1"}),
+    Entry("round", "ROUND(a, digits), half up", ("numeric", "int"), _digits_type, optional=1, fails=("overflow",), bounded=True, rises=(0,), forms=("ROUND(x) := ...", "ROUND(x, digits) := ...",), examples={"ROUND(2.5)": "3", "ROUND(1.25, 1)": "1.3"}),
+    Entry("trunc", "TRUNC(a, digits), towards zero", ("numeric", "int"), _digits_type, optional=1, fails=("overflow",), bounded=True, rises=(0,), forms=("postgres duckdb mysql tsql snowflake bigquery trino generic | TRUNC(x) := ...", "postgres duckdb mysql tsql snowflake bigquery trino generic | TRUNC(x, digits) := ...", "TRUNCATE(x, digits) := ...",), examples={"TRUNC(-1.29, 1)": "-1.2"}),
+    Entry("ceil", "the next integer, upwards", ("numeric",), _whole_type, fails=("overflow",), bounded=True, rises=(0,), forms=("CEIL(x) := ...", "CEILING(x) := ...",), examples={"CEIL(1.2)": "2"}),
+    Entry("floor", "the next integer, downwards", ("numeric",), _whole_type, fails=("overflow",), bounded=True, rises=(0,), forms=("FLOOR(x) := ...",), examples={"FLOOR(-1.2)": "-2"}),
+    Entry("bits_and", "a & b", ("int", "int"), INT, spark="a & b", forms=("n & i := bits_and(n, i)", "snowflake | BITAND(n, i) := bits_and(n, i)",), examples={"6 & 3": "2"}),
+    Entry("bits_or", "a | b", ("int", "int"), INT, spark="a|b", forms=("snowflake | BITOR(n, i) := bits_or(n, i)", "postgres spark duckdb mysql tsql bigquery generic | n|i := bits_or(n, i)"), examples={"BITOR(6, 3)": "7"}),
+    Entry("bits_xor", "a # b, the bits in which they differ", ("int", "int"), INT, spark="a ^ b", distinct=True, forms=("duckdb | XOR(n, i) := bits_xor(n, i)", "postgres | n # i := bits_xor(n, i)", "spark mysql tsql bigquery generic | n ^ i := bits_xor(n, i)", "snowflake | BITXOR(n, i) := bits_xor(n, i)",)),
     Entry("bit_count", "how many bits of the 64 of a are 1", ("int",), INT, forms=("spark duckdb mysql | BIT_COUNT(n)",), spark="bit_count(a)", examples={"BIT_COUNT(7)": "3"}),
     Entry("shift_left", "the 64 bits of a, so many places to the left, by 0 to 63", ("int", "int"), INT, fails=("out-of-domain",), blame=(1,), forms=(
         "postgres spark bigquery | n << i := shift_left(n, i)", "trino | BITWISE_LEFT_SHIFT(n, i)"), spark="shiftleft(a, CAST(b AS INT))"),
@@ -82,29 +82,35 @@ NUMBERS = (
     Entry("nullifzero", "a, NULL for 0", forms=("snowflake spark | NULLIFZERO(x) := CASE WHEN x = 0 THEN NULL ELSE x END",)),
     Entry("positive", "a", forms=("spark | POSITIVE(x) := x",)),
     Entry("negative", "-a", forms=("spark | NEGATIVE(x) := -x",)),
+    Entry("pi", "3.141592653589793", forms=("PI() := ...",)),
+    Entry("nanvl", "a, or b where a is NaN", forms=("NANVL(f, g) := CASE WHEN is_nan(f) THEN g ELSE f END",)),
     Entry("sec", "1 / COS(a)", forms=("spark bigquery | SEC(f) := 1.0 / cos(f)",)),
     Entry("csc", "1 / SIN(a)", forms=("spark bigquery | CSC(f) := 1.0 / sin(f)",)),
     Entry("sech", "1 / COSH(a)", forms=("bigquery | SECH(f) := 1.0 / cosh(f)",)),
     Entry("csch", "1 / SINH(a)", forms=("bigquery | CSCH(f) := 1.0 / sinh(f)",)),
     Entry("coth", "1 / TANH(a)", forms=("bigquery | COTH(f) := 1.0 / tanh(f)",)),
-    Entry("bits_not", "~a", ("int",), INT, falls=(0,), distinct=True),
-    Entry("greatest", "the greatest that is not NULL", ("any",), _common("GREATEST"), variadic=True, nulls="all", alike=True, fails=("overflow",), bounded=True, rises=(0,)),
-    Entry("least", "the least that is not NULL", ("any",), _common("LEAST"), variadic=True, nulls="all", alike=True, fails=("overflow",), bounded=True, rises=(0,)),
+    Entry("bits_not", "~a", ("int",), INT, spark="~a", falls=(0,), distinct=True, forms=("~n := bits_not(n)", "snowflake | BITNOT(n) := bits_not(n)",), examples={"~5": "-6"}),
+    Entry("greatest", "the greatest that is not NULL", ("any",), _common("GREATEST"), variadic=True, nulls="all", alike=True, fails=("overflow",), bounded=True, rises=(0,), forms=("GREATEST(v, w) := ...",), examples={"GREATEST(1, 3, 2)": "3"}),
+    Entry("least", "the least that is not NULL", ("any",), _common("LEAST"), variadic=True, nulls="all", alike=True, fails=("overflow",), bounded=True, rises=(0,), forms=("LEAST(v, w) := ...",), examples={"LEAST(1, 3, 2)": "1"}),
 )  # fmt: skip
 
 
 #: Functions whose domain is the same in Spark: all numbers, where the result is one.
 OF_SPARK = ("sin", "cos", "sinh", "cosh", "tanh")
+
+
 #: What is one operation, rounded right, rises as the numbers do. The last bit of a logarithm may be wrong, and then it need not.
 ROUNDED_RIGHT = ("sqrt", "degrees", "radians")
 
 
-def _of_doubles(name: str, *, count: int = 1, total: bool = False) -> Entry:
+def _of_doubles(name: str, *others: str, count: int = 1, total: bool = False, by_hand: bool = False) -> Entry:
     """A function of DOUBLEs; outside of its domain it is an error, as in PostgreSQL."""
     fails = () if total else ("out-of-domain", "overflow")
     spark = f"{name}({', '.join('ab'[:count])})" if total or name in OF_SPARK else ""
+    plain = f"{name.upper()}({'f' if count == 1 else 'f, g'})" + (f" := {BY_HAND}" if by_hand else "")
+    text = f"{name.upper()} as DOUBLE"
     rises = (0,) if name in ROUNDED_RIGHT else ()
-    return Entry(name, f"{name.upper()} as DOUBLE", ("double",) * count, DOUBLE, fails=fails, rises=rises, spark=spark)
+    return Entry(name, text, ("double",) * count, DOUBLE, fails=fails, rises=rises, forms=(plain, *others), spark=spark)
 
 
 def _of_sums(name: str, sums: str) -> Entry:
@@ -117,12 +123,12 @@ DOUBLES = (
     _of_doubles("sqrt"),
     _of_doubles("exp"),
     _of_doubles("ln"),
-    _of_doubles("log10"),
-    _of_doubles("log2"),
-    _of_doubles("log", count=2),
+    _of_doubles("log10", by_hand=True),
+    _of_doubles("log2", by_hand=True),
+    _of_doubles("log", count=2, by_hand=True),
     _of_doubles("log1p"),
     _of_doubles("expm1"),
-    _of_doubles("power", count=2),
+    _of_doubles("power", "POW(f, g)", count=2),
     _of_doubles("cbrt", total=True),
     _of_doubles("sin"),
     _of_doubles("cos"),
@@ -131,7 +137,7 @@ DOUBLES = (
     _of_doubles("asin"),
     _of_doubles("acos"),
     _of_doubles("atan", total=True),
-    _of_doubles("atan2", count=2, total=True),
+    _of_doubles("atan2", "tsql | ATN2(f, g)", count=2, total=True),
     _of_doubles("sinh"),
     _of_doubles("cosh"),
     _of_doubles("tanh", total=True),
@@ -140,10 +146,8 @@ DOUBLES = (
     _of_doubles("atanh"),
     _of_doubles("degrees", total=True),
     _of_doubles("radians", total=True),
-    Entry(
-        "is_nan", "IS_NAN(a)", ("double",), BOOL, rises=(0,), spark="CASE WHEN a IS NULL THEN NULL ELSE isnan(a) END"
-    ),
-    Entry("is_infinite", "IS_INFINITE(a)", ("double",), BOOL, spark="abs(a) = CAST('Infinity' AS DOUBLE)"),
+    Entry("is_nan", "whether a number is NaN; of NULL FALSE in Spark", ("double",), BOOL, rises=(0,), forms=("ISNAN(f) := ...", "IS_NAN(f) := ..."), spark="CASE WHEN a IS NOT NULL THEN isnan(a) END"),
+    Entry("is_infinite", "whether a number is infinite", ("double",), BOOL, forms=("ISINF(f) := is_infinite(f)", "IS_INF(f) := is_infinite(f)"), spark="abs(a) = CAST('Infinity' AS DOUBLE)"),
     _of_sums("covar_pop", "x y xy"),
     _of_sums("covar_samp", "x y xy"),
     _of_sums("corr", "x y xx yy xy"),
@@ -156,4 +160,4 @@ DOUBLES = (
     _of_sums("var_samp", "sum squares"),
     _of_sums("stddev_pop", "sum squares"),
     _of_sums("stddev_samp", "sum squares"),
-)
+)  # fmt: skip

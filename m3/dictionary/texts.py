@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from m3.datatypes import BOOL, INT, STRING, Type
+from m3.datatypes import BOOL, INT, LONGEST_TEXT, STRING, Type
 from m3.dictionary.entry import Entry
 from m3.dictionary.types import Operand
 from m3.errors import ProgramError
@@ -20,44 +20,53 @@ def _pattern_type(args: Sequence[Operand]) -> Type:
     return BOOL
 
 
+def _padding(name: str) -> str:
+    """How Spark is asked for LPAD and RPAD: a length beyond the longest text is an error."""
+    beyond = f"CASE WHEN b > {LONGEST_TEXT} THEN CAST(raise_error('{name} to too long a text') AS STRING) ELSE"
+    return " | ".join(f"{beyond} {name}(a, place(b), {fill}) END" for fill in ("' '", "c"))
+
+
 TEXT = ("string",)
+#: Lengths and places are 64 bits here and 32 in Spark, which the proof's ``place`` cuts off.
 TEXTS = (
-    Entry("upper", "UPPER(a)", TEXT, STRING),
-    Entry("lower", "LOWER(a)", TEXT, STRING),
-    Entry("concat", "a || b", TEXT, STRING, variadic=True, distinct=True),
-    Entry("concat_ws", "CONCAT_WS(separator, a, b): NULLs are skipped", ("string", "string"), STRING, optional=1, variadic=True, nulls="first"),
-    Entry("substring", "SUBSTRING(a, start, length)", ("string", "int", "int"), STRING, optional=1, rises=(2,)),
+    Entry("upper", "UPPER(a)", TEXT, STRING, forms=("UPPER(s)", "UCASE(s)"), spark="upper(a)", examples={"UPPER('straße')": "STRASSE"}),
+    Entry("lower", "LOWER(a)", TEXT, STRING, forms=("LOWER(s)", "LCASE(s)"), spark="lower(a)", examples={"LOWER('Ab')": "ab"}),
+    Entry("concat", "the texts one after the other; NULL if one is, and empty for NULL in CONCAT of PostgreSQL, DuckDB and T-SQL", TEXT, STRING, variadic=True, distinct=True, forms=("postgres spark duckdb tsql snowflake bigquery trino generic | s || part := ...", "CONCAT(s, part) := ..."), examples={"'a' || 'b'": "ab"}),
+    Entry("concat_ws", "CONCAT_WS(separator, a, b): NULLs are skipped", ("string", "string"), STRING, optional=1, variadic=True, nulls="first", forms=("CONCAT_WS(glue, s, part) := ...",), examples={"CONCAT_WS('-', 'a', NULL, 'b')": "a-b"}),
+    Entry("substring", "SUBSTRING(a, start, length); before the first character, and of lengths below 0, as the dialect has it", ("string", "int", "int"), STRING, optional=1, rises=(2,), forms=("SUBSTRING(s, start, len) := ...", "SUBSTR(s, start) := ...", "mysql duckdb generic | MID(s, start, len) := ...", "postgres spark duckdb mysql generic | SUBSTRING(s FROM start FOR len) := ..."), examples={"SUBSTRING('hello', 2, 3)": "ell"}),
     Entry("substring_signed", "SUBSTRING(a, start, length) of DuckDB", ("string", "int", "int"), STRING, optional=1),
     Entry("substring_standard", "SUBSTRING(a, start, length) of the SQL standard", ("string", "int", "int"), STRING, optional=1, fails=("negative-length",), blame=(2,), rises=(2,)),
-    Entry("like", "a LIKE pattern ESCAPE character", ("string", "string", "string"), BOOL, optional=1, fails=("bad-pattern",), blame=(1, 2)),
-    Entry("regexp_like", "a RLIKE pattern", ("string", "string"), _pattern_type, fails=("regular-expression",), blame=(1,)),
-    Entry("length", "LENGTH(a) in characters", TEXT, INT),
-    Entry("octet_length", "OCTET_LENGTH(a) in bytes of UTF-8", TEXT, INT, spark="octet_length(a)"),
-    Entry("trim", "TRIM(a, characters)", TEXT * 2, STRING, optional=1),
-    Entry("ltrim", "LTRIM(a, characters)", TEXT * 2, STRING, optional=1),
-    Entry("rtrim", "RTRIM(a, characters)", TEXT * 2, STRING, optional=1),
-    Entry("replace", "REPLACE(a, old, new)", TEXT * 3, STRING, fails=("overflow",)),
-    Entry("translate", "TRANSLATE(a, old characters, new characters)", TEXT * 3, STRING),
-    Entry("left", "LEFT(a, length)", ("string", "int"), STRING, fails=("negative-length",), blame=(1,), rises=(0, 1)),
-    Entry("right", "RIGHT(a, length)", ("string", "int"), STRING, fails=("negative-length",), blame=(1,)),
+    Entry("like", "a LIKE pattern ESCAPE character", ("string", "string", "string"), BOOL, optional=1, fails=("bad-pattern",), blame=(1, 2), forms=("s LIKE part := ...", "s ILIKE part := ...", "s LIKE part ESCAPE '!' := ..."), examples={"'abc' LIKE 'a%'": "True"}),
+    Entry("regexp_like", "whether a regular expression occurs in a text", ("string", "string"), _pattern_type, fails=("regular-expression",), blame=(1,), forms=("postgres spark duckdb mysql tsql bigquery trino generic | REGEXP_LIKE(s, pattern) := ...", "postgres spark duckdb mysql tsql bigquery trino generic | REGEXP_LIKE(s, pattern, 'i') := ...", "spark mysql generic | s RLIKE pattern := ...", "postgres duckdb | s ~ pattern := ...", "postgres | s ~* pattern := ..."), examples={"REGEXP_LIKE('abc', '^a.c$')": "True"}),
+    Entry("length", "LENGTH(a) in characters", TEXT, INT, forms=("CHAR_LENGTH(s)", "CHARACTER_LENGTH(s)", "postgres spark duckdb snowflake bigquery trino generic | LENGTH(s)", "LEN(s)", "tsql | LEN(s) := length(rtrim(s))", "mysql | LENGTH(s) := octet_length(s)"), spark="char_length(a)", examples={"CHAR_LENGTH('日本')": "2"}, differs={"mysql": "LENGTH counts bytes of UTF-8, as there", "tsql": "LEN leaves blanks at the end out, as there"}),
+    Entry("octet_length", "OCTET_LENGTH(a) in bytes of UTF-8", TEXT, INT, forms=("OCTET_LENGTH(s)", "BYTE_LENGTH(s)"), spark="octet_length(a)", examples={"OCTET_LENGTH('é')": "2"}),
+    Entry("bit_length", "8 * OCTET_LENGTH(a)", forms=("BIT_LENGTH(s) := 8 * octet_length(s)",), examples={"BIT_LENGTH('a')": "8"}),
+    Entry("trim", "a without blanks, or some characters, at both ends", TEXT * 2, STRING, optional=1, forms=("TRIM(s)", "TRIM(s, characters)", "spark | TRIM(characters, s) := trim(s, characters)", "BTRIM(s)", "BTRIM(s, characters)", "postgres spark duckdb mysql tsql trino generic | TRIM(characters FROM s) := trim(s, characters)", "postgres spark duckdb mysql tsql trino generic | TRIM(BOTH characters FROM s) := trim(s, characters)", "postgres spark duckdb mysql tsql trino generic | TRIM(BOTH FROM s) := trim(s)"), spark="trim(a) | TRIM(BOTH b FROM a)", examples={"TRIM('xaxbx', 'x')": "axb"}),
+    Entry("ltrim", "a without blanks, or some characters, at the start", TEXT * 2, STRING, optional=1, forms=("LTRIM(s)", "LTRIM(s, characters)", "spark | LTRIM(characters, s) := ltrim(s, characters)", "postgres spark duckdb mysql tsql trino generic | TRIM(LEADING characters FROM s) := ltrim(s, characters)", "postgres spark duckdb mysql tsql trino generic | TRIM(LEADING FROM s) := ltrim(s)"), spark="ltrim(a) | TRIM(LEADING b FROM a)", examples={"LTRIM('  a ')": "a "}),
+    Entry("rtrim", "a without blanks, or some characters, at the end", TEXT * 2, STRING, optional=1, forms=("RTRIM(s)", "RTRIM(s, characters)", "spark | RTRIM(characters, s) := rtrim(s, characters)", "postgres spark duckdb mysql tsql trino generic | TRIM(TRAILING characters FROM s) := rtrim(s, characters)", "postgres spark duckdb mysql tsql trino generic | TRIM(TRAILING FROM s) := rtrim(s)"), spark="rtrim(a) | TRIM(TRAILING b FROM a)", examples={"RTRIM(' a  ')": " a"}),
+    Entry("replace", "REPLACE(a, old, new)", TEXT * 3, STRING, fails=("overflow",), forms=("REPLACE(s, old, new)", "spark duckdb tsql snowflake trino bigquery generic | REPLACE(s, old) := replace(s, old, '')"), examples={"REPLACE('aba', 'a', 'x')": "xbx"}),
+    Entry("translate", "TRANSLATE(a, old characters, new characters)", TEXT * 3, STRING, forms=("TRANSLATE(s, old, new)",), spark="translate(a, b, c)", examples={"TRANSLATE('abc', 'ab', 'x')": "xc"}),
+    Entry("left", "the first characters; a length below 0 is as the dialect has it", ("string", "int"), STRING, fails=("negative-length",), blame=(1,), rises=(0, 1), forms=("LEFT(s, len) := ...",), examples={"LEFT('hello', 2)": "he"}),
+    Entry("right", "the last characters; a length below 0 is as the dialect has it", ("string", "int"), STRING, fails=("negative-length",), blame=(1,), forms=("RIGHT(s, len) := ...",), examples={"RIGHT('hello', 2)": "lo"}),
     Entry("left_signed", "LEFT(a, length): below 0, all but so many at the end", ("string", "int"), STRING),
     Entry("right_signed", "RIGHT(a, length): below 0, all but so many at the start", ("string", "int"), STRING),
-    Entry("position", "POSITION(a, part, start): 0 when it is not there", ("string", "string", "int"), INT, optional=1),
-    Entry("lpad", "LPAD(a, length, fill)", ("string", "int", "string"), STRING, optional=1, fails=("overflow",), blame=(1,)),
-    Entry("rpad", "RPAD(a, length, fill)", ("string", "int", "string"), STRING, optional=1, fails=("overflow",), blame=(1,), rises=(1,)),
-    Entry("reverse", "REVERSE(a)", TEXT, STRING, distinct=True),
-    Entry("repeat", "REPEAT(a, times)", ("string", "int"), STRING, fails=("overflow",), rises=(1,)),
-    Entry("initcap", "INITCAP(a, delimiters)", TEXT * 2, STRING, optional=1),
-    Entry("starts_with", "STARTS_WITH(a, part)", TEXT * 2, BOOL),
-    Entry("ends_with", "ENDS_WITH(a, part)", TEXT * 2, BOOL),
-    Entry("contains", "CONTAINS(a, part)", TEXT * 2, BOOL),
-    Entry("split_part", "SPLIT_PART(a, delimiter, index)", ("string", "string", "int"), STRING, fails=("out-of-domain",), blame=(2,)),
+    Entry("position", "where a part is first, from 1, or from a place on; 0 when it is not there", ("string", "string", "int"), INT, optional=1, forms=("STRPOS(s, part)", "INSTR(s, part)", "POSITION(part IN s) := position(s, part)", "LOCATE(part, s) := position(s, part)", "LOCATE(part, s, start) := position(s, part, start)", "CHARINDEX(part, s) := position(s, part)", "tsql snowflake | CHARINDEX(part, s, start) := position(s, part, CASE WHEN start < 1 THEN 1 ELSE start END)"), spark="locate(b, a) | CASE WHEN a IS NULL OR b IS NULL OR c IS NULL THEN NULL WHEN c < 1 THEN 0 WHEN b = '' THEN 1 ELSE locate(b, a, place(c)) END", examples={"POSITION('l' IN 'hello')": "3"}),
+    Entry("lpad", "LPAD(a, length, fill)", ("string", "int", "string"), STRING, optional=1, fails=("overflow",), blame=(1,), forms=("LPAD(s, len, fill)", "LPAD(s, len)"), spark=_padding("lpad"), examples={"LPAD('7', 3, '0')": "007"}),
+    Entry("rpad", "RPAD(a, length, fill)", ("string", "int", "string"), STRING, optional=1, fails=("overflow",), blame=(1,), rises=(1,), forms=("RPAD(s, len, fill)", "RPAD(s, len)"), spark=_padding("rpad"), examples={"RPAD('7', 3, '0')": "700"}),
+    Entry("space", "blanks", forms=("SPACE(n) := repeat(' ', n)",), examples={"'a' || SPACE(2) || 'b'": "a  b"}),
+    Entry("reverse", "REVERSE(a)", TEXT, STRING, distinct=True, forms=("REVERSE(s)",), spark="reverse(a)", examples={"REVERSE('abc')": "cba"}),
+    Entry("repeat", "a so many times; none for numbers below 1", ("string", "int"), STRING, fails=("overflow",), rises=(1,), forms=("REPEAT(s, n)", "tsql | REPLICATE(s, n)"), spark="exactly_repeat(a, b)", examples={"REPEAT('ab', 2)": "abab"}),
+    Entry("initcap", "words in capitals; a word ends at what is no letter and no digit, in Spark at a blank", TEXT * 2, STRING, optional=1, forms=("INITCAP(s)", "spark | INITCAP(s) := initcap(s, ' ')", "snowflake bigquery | INITCAP(s, characters)"), spark="exactly_initcap(a) | exactly_initcap(a, b)", examples={"INITCAP('hello wORLD')": "Hello World"}),
+    Entry("starts_with", "whether a text begins with a part", TEXT * 2, BOOL, forms=("STARTS_WITH(s, part)", "STARTSWITH(s, part)", "postgres duckdb | s ^@ part := starts_with(s, part)", "PREFIX(s, part)"), spark="startswith(a, b)", examples={"STARTS_WITH('abc', 'ab')": "True"}),
+    Entry("ends_with", "whether a text ends with a part", TEXT * 2, BOOL, forms=("ENDS_WITH(s, part)", "ENDSWITH(s, part)", "SUFFIX(s, part)"), spark="endswith(a, b)", examples={"ENDS_WITH('abc', 'bc')": "True"}),
+    Entry("contains", "whether a part is in a text", TEXT * 2, BOOL, forms=("postgres spark duckdb mysql tsql snowflake bigquery generic | CONTAINS(s, part)",), spark="contains(a, b)", examples={"CONTAINS('abc', 'b')": "True"}),
+    Entry("split_part", "the part of this number between delimiters, from 1, or from -1 at the end; empty when there is none", ("string", "string", "int"), STRING, fails=("out-of-domain",), blame=(2,), forms=("SPLIT_PART(s, delimiter, i)",), spark="split_part(a, b, place(c))", examples={"SPLIT_PART('a-b-c', '-', 2)": "b"}),
     Entry("count_parts", "how many parts SPLIT_PART(a, delimiter, ..) has", TEXT * 2, INT),
-    Entry("ascii", "the code point of the first character", TEXT, INT, rises=(0,)),
-    Entry("md5", "MD5(a): 32 hexadecimal digits of the text's UTF-8", TEXT, STRING, forms=("MD5(s)",), spark="md5(a)", examples={"MD5('abc')": "900150983cd24fb0d6963f7d28e17f72"}),
+    Entry("ascii", "the code point of the first character, 0 of the empty text", TEXT, INT, rises=(0,), forms=("ASCII(s)",), spark="ascii(a)", examples={"ASCII('A')": "65"}),
+    Entry("md5", "MD5(a): 32 hexadecimal digits of the text's UTF-8", TEXT, STRING, forms=("postgres spark duckdb mysql snowflake generic | MD5(s)",), spark="md5(a)", examples={"MD5('abc')": "900150983cd24fb0d6963f7d28e17f72"}),
     Entry("sha1", "SHA1(a): 40 hexadecimal digits of the text's UTF-8", TEXT, STRING, forms=("spark duckdb mysql snowflake | SHA1(s)", "spark mysql | SHA(s)"), spark="sha1(a)", examples={"SHA1('abc')": "a9993e364706816aba3e25717850c26c9cd0d89d"}),
     Entry("sha2", "SHA2(a, bits) of 224, 256, 384 or 512 bits, 0 for 256: hexadecimal digits of the text's UTF-8", ("string", "int"), STRING, fails=("out-of-domain",), blame=(1,), forms=("spark mysql snowflake | SHA2(s, bits)", "snowflake | SHA2(s) := sha2(s, 256)", "duckdb | SHA256(s) := sha2(s, 256)"), spark="sha2(a, CAST(b AS INT))", duckdb="sha256(a)", examples={"SHA2('abc', 256)": "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"}),
     Entry("levenshtein", "LEVENSHTEIN(a, b): how many characters have to be changed, added or left out; of up to 255 characters", TEXT * 2, INT, fails=("out-of-domain",), forms=("postgres spark duckdb trino | LEVENSHTEIN(s, part)", "snowflake | EDITDISTANCE(s, part)"), spark="levenshtein(a, b)", differs={"duckdb": "bytes"}, examples={"LEVENSHTEIN('kitten', 'sitting')": "3"}),
+    Entry("chr", "the character of a code point", ("int",), STRING, fails=("out-of-domain",), rises=(0,), distinct=True, forms=("CHR(n)", "CHAR(n)"), spark="CASE WHEN a BETWEEN 1 AND 1114111 AND NOT a BETWEEN 55296 AND 57343 OR a IS NULL THEN decode(unhex(lpad(hex(a), 8, '0')), 'UTF-32') ELSE CAST(raise_error('CHR of no character') AS STRING) END", examples={"CHR(8364)": "€"}),
     Entry("strlen", "STRLEN(a) in bytes of UTF-8", forms=("duckdb | STRLEN(s) := octet_length(s)",)),
-    Entry("chr", "the character of a code point", ("int",), STRING, fails=("out-of-domain",), rises=(0,), distinct=True),
 )  # fmt: skip

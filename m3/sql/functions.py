@@ -160,14 +160,6 @@ def _read_nullif(reader: ExpressionReader, node: exp.Expr) -> Scalar:
     return reader.call(node, "case", same, Const(None, value.type.with_null()), value)
 
 
-#: Forms whose operands are ``this``, then ``expression``.
-PLAIN: Mapping[type[exp.Expr], str] = {
-    exp.Pow: "power", exp.BitwiseAnd: "bits_and", exp.BitwiseOr: "bits_or", exp.BitwiseXor: "bits_xor", exp.BitwiseNot: "bits_not",
-    exp.Upper: "upper", exp.Lower: "lower", exp.Abs: "abs", exp.Sign: "sign", exp.Sqrt: "sqrt", exp.Exp: "exp",
-    exp.Ln: "ln", exp.Cbrt: "cbrt", exp.Sin: "sin", exp.Cos: "cos", exp.Tan: "tan", exp.Cot: "cot", exp.Asin: "asin",
-    exp.Acos: "acos", exp.Atan: "atan", exp.Atan2: "atan2", exp.Sinh: "sinh", exp.Cosh: "cosh", exp.Tanh: "tanh",
-    exp.Asinh: "asinh", exp.Acosh: "acosh", exp.Atanh: "atanh", exp.Degrees: "degrees", exp.Radians: "radians",
-}  # fmt: skip
 #: Dialects in which what is divided by zero is NULL: all quotients, or remainders and whole quotients of exact numbers.
 NULL_BY_ZERO, NULL_REST_BY_ZERO = ("mysql", "sqlite"), ("mysql", "sqlite", "duckdb")
 #: Dialects in which CEIL and FLOOR of a DOUBLE are a DOUBLE.
@@ -288,14 +280,6 @@ def _read_is_nan(reader: ExpressionReader, node: exp.Expr) -> Scalar:
     return reader.call(node, "coalesce", tested, const(False)) if reader.dialect in ("spark", "databricks") else tested
 
 
-def _read_unless_nan(reader: ExpressionReader, node: exp.Expr) -> Scalar:
-    """NANVL(a, b): b where a is NaN."""
-    value, otherwise = reader.read(node.this), reader.read(node.args["expression"])
-    if value.type.kind != "double":
-        return value
-    return reader.call(node, "case", reader.call(node, "is_nan", value), otherwise, value)
-
-
 def _read_anonymous(reader: ExpressionReader, node: exp.Expr) -> Scalar:
     """Functions that this dialect of sqlglot does not know by name."""
     name, args = str(node.this).lower(), list(node.expressions)
@@ -354,18 +338,7 @@ NAMED: Mapping[tuple[str, int], Callable[[ExpressionReader, exp.Expr, list[exp.E
     ("to_date", 1): lambda reader, node, args: reader.cast(node, reader.read(args[0]), DATE),
     ("isnull", 1): _read_call("is_null"),
     ("isnotnull", 1): lambda reader, node, args: reader.call(node, "not", reader.call(node, "is_null", reader.read(args[0]))),
-    ("bit_length", 1): _read_as(exp.BitLength, "this"),
-    ("nanvl", 2): _read_as(exp.Nanvl, "this", "expression"),
-    ("octet_length", 1): lambda reader, node, args: reader.call(node, "octet_length", reader.read_text(args[0])),
-    ("xor", 2): _read_call("bits_xor"),
-    ("pmod", 2): _read_call("pmod"),
-    ("fmod", 2): _read_call("mod"),
-    ("log1p", 1): _read_call("log1p"),
-    ("expm1", 1): _read_call("expm1"),
-    ("epoch_us", 1): _read_call("epoch_us"),
     ("make_timestamp", 6): _read_call("make_timestamp"),
-    ("btrim", 1): _read_call("trim"),
-    ("btrim", 2): _read_call("trim"),
     ("mid", 3): _read_call("substring"),
     ("zeroifnull", 1): lambda reader, node, args: reader.call(node, "coalesce", reader.read(args[0]), const(0)),
     ("dateadd", 2): _read_as(exp.DateAdd, "this", "expression"),
@@ -376,19 +349,9 @@ NAMED: Mapping[tuple[str, int], Callable[[ExpressionReader, exp.Expr, list[exp.E
     ("datetrunc", 2): _read_as(exp.DateTrunc, "unit", "this"),
     **dict.fromkeys((("age", 1), ("age", 2), ("justify_days", 1), ("justify_hours", 1), ("to_days", 1), ("to_months", 1)), _refuse_span),
     **dict.fromkeys((("timezone", 2), ("at_timezone", 2), ("convert_tz", 3), ("switchoffset", 2)), _refuse_zone),
-    ("prefix", 2): _read_call("starts_with"),
-    ("suffix", 2): _read_call("ends_with"),
 }  # fmt: skip
 
 HANDLERS: Mapping[type[exp.Expr], Handler] = {
-    **dict.fromkeys(
-        PLAIN,
-        lambda reader, node: reader.call(
-            node,
-            PLAIN[type(node)],
-            *(reader.read(node.args[n]) for n in ("this", "expression") if node.args.get(n) is not None),
-        ),
-    ),
     **DATES,
     **dict.fromkeys(COMPARISONS, _read_comparison),
     exp.And: _read_logic,
@@ -430,11 +393,6 @@ HANDLERS: Mapping[type[exp.Expr], Handler] = {
     exp.Log: _read_logarithm,
     exp.Pi: lambda _, node: const(math.pi),
     exp.IsNan: _read_is_nan,
-    exp.Nanvl: _read_unless_nan,
-    exp.BitLength: lambda reader, node: reader.call(
-        node, "mul", reader.call(node, "octet_length", reader.read_text(node.this)), const(8)
-    ),
-    exp.IsInf: lambda reader, node: reader.call(node, "is_infinite", reader.read(node.this)),
     exp.Anonymous: _read_anonymous,
     Operation: _read_operation,
 }

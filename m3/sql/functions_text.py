@@ -15,22 +15,6 @@ from m3.sql.expressions import ExpressionReader, Handler, refuse_form
 
 __all__ = ["TEXTS"]
 
-#: Form -> operation and the names of its arguments, in order; those that are missing are left out.
-CALLS: Mapping[type[exp.Expr], tuple[str, tuple[str, ...]]] = {
-    exp.Length: ("length", ("this",)),
-    exp.Replace: ("replace", ("this", "expression", "replacement")),
-    exp.Translate: ("translate", ("this", "from_", "to")),
-    exp.StrPosition: ("position", ("this", "substr", "position")),
-    exp.Reverse: ("reverse", ("this",)),
-    exp.Repeat: ("repeat", ("this", "times")),
-    exp.StartsWith: ("starts_with", ("this", "expression")),
-    exp.EndsWith: ("ends_with", ("this", "expression")),
-    exp.Contains: ("contains", ("this", "expression")),
-    exp.SplitPart: ("split_part", ("this", "delimiter", "part_index")),
-    exp.Ascii: ("ascii", ("this",)),
-}
-#: Arguments that are numbers; a value of another kind in the place of a text is cast.
-NUMBERS = ("times", "position", "part_index")
 #: Dialect -> its SUBSTRING, where that is not Spark's.
 SUBSTRINGS = {
     **dict.fromkeys(("postgres", "redshift", "materialize", "risingwave", "tsql"), "substring_standard"),
@@ -39,18 +23,9 @@ SUBSTRINGS = {
 #: Dialects in which LEFT and RIGHT of a length below 0 leave so many out, and in which that is an error; else it is nothing.
 LEAVING_OUT = ("postgres", "redshift", "materialize", "risingwave", "duckdb")
 NO_NEGATIVE_LENGTH = ("tsql", "bigquery")
-TRIMS = {"LEADING": "ltrim", "TRAILING": "rtrim"}
 BACKSLASH = "\\"
 #: A character of a regular expression; what is escaped keeps its case.
 ESCAPED = re.compile(r"(\\.)|.", re.DOTALL)
-WORDS = 8  # INITCAP's list of delimiters is longer where it means everything but letters and digits
-
-
-def _read_plain(reader: ExpressionReader, node: exp.Expr) -> Scalar:
-    op, names = CALLS[type(node)]
-    _refuse_others(reader, node, *names)
-    given = [name for name in names if node.args.get(name) is not None]
-    return reader.call(node, op, *((reader.read if n in NUMBERS else reader.read_text)(node.args[n]) for n in given))
 
 
 def _refuse_others(reader: ExpressionReader, node: exp.Expr, *names: str) -> None:
@@ -59,28 +34,6 @@ def _refuse_others(reader: ExpressionReader, node: exp.Expr, *names: str) -> Non
     if extra:
         message = f"{reader.source.name(node)} with {extra[0].replace('_', ' ')}"
         reader.source.fail(node, message, "unsupported-expression", f"only with {', '.join(names)}")
-
-
-def _read_trim(reader: ExpressionReader, node: exp.Expr) -> Scalar:
-    _refuse_others(reader, node, "this", "expression", "position")
-    characters = node.args.get("expression")
-    args = [reader.read_text(n) for n in (node.this, characters) if n is not None]
-    return reader.call(node, TRIMS.get(str(node.args.get("position")), "trim"), *args)
-
-
-def _read_pad(reader: ExpressionReader, node: exp.Expr) -> Scalar:
-    fill = node.args.get("fill_pattern")
-    args = [reader.read_text(node.this), reader.read(node.args["expression"])]
-    op = "lpad" if node.args.get("is_left") else "rpad"
-    return reader.call(node, op, *args, *([reader.read_text(fill)] if fill is not None else []))
-
-
-def _read_initcap(reader: ExpressionReader, node: exp.Expr) -> Scalar:
-    delimiters = node.args.get("expression")
-    text = reader.read_text(node.this)
-    if delimiters is None or len(str(delimiters.this)) > WORDS:
-        return reader.call(node, "initcap", text)
-    return reader.call(node, "initcap", text, reader.read_text(delimiters))
 
 
 def _read_substring(reader: ExpressionReader, node: exp.Expr) -> Scalar:
@@ -118,12 +71,6 @@ def _read_concat(reader: ExpressionReader, node: exp.Expr) -> Scalar:
         flat = isinstance(scalar, Call) and scalar.op == "concat"
         args.extend(scalar.args if flat and isinstance(scalar, Call) else (scalar,))
     return reader.call(node, "concat", *args)
-
-
-def _read_chr(reader: ExpressionReader, node: exp.Expr) -> Scalar:
-    if len(node.expressions) != 1:
-        reader.source.fail(node, "CHR of several numbers", "unsupported-expression", "CHR(a) || CHR(b)")
-    return reader.call(node, "chr", reader.read(node.expressions[0]))
 
 
 def _read_escape(reader: ExpressionReader, node: exp.Expr) -> Scalar:
@@ -195,17 +142,12 @@ def _read_json(reader: ExpressionReader, node: exp.Expr) -> Scalar:
 
 
 TEXTS: Mapping[type[exp.Expr], Handler] = {
-    **dict.fromkeys(CALLS, _read_plain),
-    exp.Trim: _read_trim,
-    exp.Pad: _read_pad,
-    exp.Initcap: _read_initcap,
     exp.Substring: _read_substring,
     exp.Left: _read_end,
     exp.Right: _read_end,
     exp.DPipe: _read_concat,
     exp.Concat: _read_concat,
     exp.ConcatWs: lambda reader, node: reader.call(node, "concat_ws", *map(reader.read_text, node.expressions)),
-    exp.Chr: _read_chr,
     **dict.fromkeys((exp.Like, exp.ILike), lambda reader, node: _match_pattern(reader, node, None)),
     exp.Escape: _read_escape,
     exp.RegexpLike: _read_regexp,

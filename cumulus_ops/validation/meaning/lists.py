@@ -14,6 +14,7 @@ from cumulus_ops.validation.meaning.reader import Reader, Rule
 from cumulus_ops.validation.meaning.terms import Term, cast, column_of, fn, number, quote, refusal, text, when
 from cumulus_ops.validation.meaning.texts import as_text
 from m3.datatypes import INT, STRING, list_of
+from m3.dictionary.forms import expand
 
 __all__ = ["collect_values", "is_list", "of_lists", "open_list", "unify_list"]
 
@@ -134,7 +135,10 @@ def _or_else(rule: Rule, otherwise: Rule | None) -> Rule:
         if isinstance(given, exp.Expr) and is_list(given):
             return rule(reader, node)
         if otherwise is None:
-            raise refusal(node.key.upper())
+            meaning = expand(node, reader.dialect)
+            if meaning is None:
+                raise refusal(node.key.upper())
+            return reader.read(meaning)
         return otherwise(reader, node)
 
     return read

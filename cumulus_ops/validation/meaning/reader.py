@@ -10,6 +10,7 @@ from typing import Protocol
 
 from sqlglot import exp
 
+from cumulus_ops.project.errors import InputProblem
 from cumulus_ops.validation.meaning.exact import Needed
 from cumulus_ops.validation.meaning.terms import Term, as_type, cast, fn, literal, refusal, text, when
 from m3.datatypes import BOOL, DATE, DOUBLE, INT, INT64_MAX, MAX_PRECISION, STRING, TIMESTAMP, Type, decimal
@@ -172,10 +173,13 @@ class Reader:
         """
         if node is None:
             raise refusal("an argument that is missing")
-        meaning = expand_by_name(node, self.dialect)
+        meaning, rule = expand_by_name(node, self.dialect), self.options.rules.get(type(node))
         if meaning is not None:
-            return self.read(meaning)
-        rule = self.options.rules.get(type(node))
+            try:
+                return self.read(meaning)
+            except InputProblem:  # an operation that Spark is not asked for by its row
+                if rule is None:
+                    raise
         if rule is None:
             meaning = expand(node, self.dialect)
             if meaning is None:

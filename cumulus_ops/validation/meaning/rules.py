@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 from sqlglot import exp, parse_one
 
@@ -17,16 +18,15 @@ from cumulus_ops.validation.meaning.moments import (
     amount_of,
     make_date,
     make_timestamp,
-    micros,
     now_of,
     part,
     to_date,
     truncate_moment,
 )
-from cumulus_ops.validation.meaning.numbers import EXPM1, LOG1P, NUMBERS, arithmetic, bits, positive_mod
+from cumulus_ops.validation.meaning.numbers import EXPM1, LOG1P, NUMBERS, arithmetic, positive_mod
 from cumulus_ops.validation.meaning.reader import VALUES, Reader, Rule
 from cumulus_ops.validation.meaning.terms import Term, as_type, cast, fn, number, refusal
-from cumulus_ops.validation.meaning.texts import JSONS, TEXTS, as_text, trim_text
+from cumulus_ops.validation.meaning.texts import JSONS, TEXTS, as_text, place
 from cumulus_ops.validation.meaning.windows import WINDOWS
 from m3.datatypes import BOOL, DATE, INT, STRING, Type
 from m3.dictionary import CONVERTED, FUNCTIONS
@@ -39,6 +39,8 @@ __all__ = ["RULES"]
 
 
 Args = Sequence[exp.Expr]
+#: The arguments of an operation where its row asks Spark, and what the proof's own functions begin with there.
+LETTERS, OWN = "abcdefgh", "exactly_"
 
 
 def _is_null(reader: Reader, args: Args, *, negated: bool = False) -> Term:
@@ -51,10 +53,6 @@ def _shift(reader: Reader, unit: str, amount: exp.Expr, start: exp.Expr, sign: i
     if sign < 0:
         steps = {u: exp.Paren(this=exp.Neg(this=exp.Paren(this=n))) for u, n in steps.items()}
     return add_steps(reader.read(start), steps)
-
-
-def _texts(name: str) -> Callable[[Reader, Args], Term]:
-    return lambda reader, args: Term(fn(name, *(as_text(reader, a).node for a in args)), BOOL)
 
 
 def _mid(reader: Reader, args: Args) -> Term:
@@ -73,8 +71,6 @@ NAMED: Mapping[tuple[str, int], Callable[[Reader, Args], Term]] = {
     ("to_date", 1): lambda reader, args: to_date(reader, args[0]),
     ("isnull", 1): _is_null,
     ("isnotnull", 1): lambda reader, args: _is_null(reader, args, negated=True),
-    ("btrim", 1): lambda reader, args: trim_text("", as_text(reader, args[0]).node, None),
-    ("btrim", 2): lambda reader, args: trim_text("", as_text(reader, args[0]).node, as_text(reader, args[1]).node),
     ("mid", 3): _mid,
     **dict.fromkeys(
         (("cardinality", 1), ("array_size", 1), ("list_length", 1)),
@@ -89,13 +85,10 @@ NAMED: Mapping[tuple[str, int], Callable[[Reader, Args], Term]] = {
     ("dateadd", 3): lambda reader, args: _shift(reader, args[0].name, args[1], args[2]),
     ("timestampadd", 3): lambda reader, args: _shift(reader, args[0].name, args[1], args[2]),
     ("datetrunc", 2): lambda reader, args: truncate_moment(reader, reader.read(args[1]), args[0]),
-    ("octet_length", 1): lambda reader, args: Term(cast(fn("octet_length", as_text(reader, args[0]).node), INT), INT),
-    ("xor", 2): lambda reader, args: bits(reader, exp.BitwiseXor(this=args[0], expression=args[1])),
     ("pmod", 2): lambda reader, args: positive_mod(reader, *map(reader.read, args)),
     ("fmod", 2): lambda reader, args: arithmetic(reader, "mod", *map(reader.read, args)),
     ("log1p", 1): lambda reader, args: LOG1P(reader.read(args[0])),
     ("expm1", 1): lambda reader, args: EXPM1(reader.read(args[0])),
-    ("epoch_us", 1): lambda reader, args: Term(micros(reader.read(args[0])), INT),
     ("make_timestamp", 6): lambda reader, args: make_timestamp(*map(reader.read, args)),
     **{
         (name, 0): lambda reader, _: now_of(reader)
@@ -106,8 +99,6 @@ NAMED: Mapping[tuple[str, int], Callable[[Reader, Args], Term]] = {
         for name in ("transaction_timestamp", "statement_timestamp", "current_datetime")
     },
     **{(name, 0): lambda reader, _: now_of(reader, DATE) for name in ("today", "curdate")},
-    ("prefix", 2): _texts("startswith"),
-    ("suffix", 2): _texts("endswith"),
 }
 
 
@@ -147,19 +138,39 @@ def _operation(reader: Reader, node: exp.Expr) -> Term:
         nodes = [as_type(t, INT) if entry.parameter(i) == "int" else t.node for i, t in enumerate(terms)]
         nodes += [number(0)] if node.name == "round_even" and len(nodes) == 1 else []
         return Term(reader.exactly(node.name, to, *nodes), to)
-    if not entry.spark or not isinstance(entry.result, Type):
+    result = entry.result
+    if not entry.spark or not isinstance(result, Type):
         raise refusal(f"the operation {entry.name}")
     args: dict[str, exp.Expr] = {}
-    for i, (letter, given) in enumerate(zip("abcde", node.expressions, strict=False)):
+    for i, (letter, given) in enumerate(zip(LETTERS, node.expressions, strict=False)):
         parameter = entry.parameter(i)
         wanted = CONVERTED.get(parameter, INT if parameter == "int" else None)
         term = as_text(reader, given) if parameter == "string" else reader.read(given)
         args[letter] = term.node if wanted is None else as_type(term, wanted)
-    asked = parse_one(entry.spark, read="spark").transform(
+    asked = _find_asked(entry.spark, frozenset(args)).transform(
         lambda part: args[part.name].copy() if isinstance(part, exp.Column) and part.name in args else part
     )
-    made = cast(asked, entry.result) if entry.result.kind in ("int", "double") else asked
-    return Term(made, entry.result)
+    asked = asked.transform(lambda part: _expand_helper(reader, part, result))
+    made = cast(asked, result) if result.kind in ("int", "double") else asked
+    return Term(made, result)
+
+
+@lru_cache(maxsize=1024)
+def _find_asked(spark: str, letters: frozenset[str]) -> exp.Expr:
+    """The expression for Spark that has these arguments, of those that a row writes one after the other."""
+    for text in spark.split(" | "):
+        tree = parse_one(text, read="spark")
+        if {c.name for c in tree.find_all(exp.Column)} == letters:
+            return tree
+    raise refusal(f"{spark} of {len(letters)} arguments")
+
+
+def _expand_helper(reader: Reader, part: exp.Expr, to: Type) -> exp.Expr:
+    """What stands for ``place(b)`` and for functions of the proof's own, see :class:`~m3.dictionary.Entry`."""
+    name = part.name if isinstance(part, exp.Anonymous) else ""
+    if name == "place":
+        return place(part.expressions[0])
+    return reader.exactly(name.removeprefix(OWN), to, *part.expressions) if name.startswith(OWN) else part
 
 
 def _drop_sign(rule: Rule) -> Rule:

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 
 from sqlglot import exp
 
 from cumulus_ops.validation.meaning.numbers import fail_with
 from cumulus_ops.validation.meaning.reader import Reader, Rule, cast_to
 from cumulus_ops.validation.meaning.terms import Term, as_type, cast, fn, number, refusal, text, when
-from m3.datatypes import BOOL, INT, LONGEST_TEXT, STRING, Type
+from m3.datatypes import BOOL, INT, STRING
 
-__all__ = ["JSONS", "TEXTS", "as_text", "trim_text"]
+__all__ = ["JSONS", "TEXTS", "as_text", "place"]
 
 
 Build = Callable[..., exp.Expr]
@@ -24,7 +24,6 @@ LONGEST = 2**31 - 1
 #: Dialects in which LEFT and RIGHT of a length below 0 leave so many out, and in which that is an error.
 LEAVING_OUT = ("postgres", "redshift", "materialize", "risingwave", "duckdb")
 NO_NEGATIVE_LENGTH = ("tsql", "bigquery")
-DELIMITERS = 8  # INITCAP's list is longer where it means everything but letters and digits
 
 
 def as_text(reader: Reader, node: exp.Expr) -> Term:
@@ -39,7 +38,7 @@ def _clamp(node: exp.Expr) -> exp.Expr:
     return when(over, number(LONGEST), under, number(-LONGEST), node)
 
 
-def _int(node: exp.Expr) -> exp.Expr:
+def place(node: exp.Expr) -> exp.Expr:
     """A length or place as Spark's 32-bit integer."""
     return exp.Cast(this=_clamp(node), to=exp.DataType.build("INT", dialect="spark"))
 
@@ -52,45 +51,6 @@ def _below(node: exp.Expr, limit: int) -> exp.Expr:
     return exp.LT(this=node.copy(), expression=number(limit))
 
 
-def _position(value: exp.Expr, part: exp.Expr, start: exp.Expr | None = None) -> exp.Expr:
-    if start is None:
-        return fn("locate", part, value)
-    nowhere = exp.LT(this=start.copy(), expression=number(1))
-    empty = exp.EQ(this=part.copy(), expression=text(""))
-    return when(nowhere, exp.Literal.number(0), empty, exp.Literal.number(1), fn("locate", part, value, _int(start)))
-
-
-def _call_plainly(name: str) -> Build:
-    return lambda *args: fn(name, *args)
-
-
-#: Form -> what builds it, its arguments in order (``#`` before integers), and its type.
-CALLS: Mapping[type[exp.Expr], tuple[Build, Sequence[str], Type]] = {
-    exp.Upper: (_call_plainly("upper"), ("this",), STRING),
-    exp.Lower: (_call_plainly("lower"), ("this",), STRING),
-    exp.Length: (_call_plainly("char_length"), ("this",), INT),
-    exp.Translate: (_call_plainly("translate"), ("this", "from_", "to"), STRING),
-    exp.StrPosition: (_position, ("this", "substr", "#position"), INT),
-    exp.Reverse: (_call_plainly("reverse"), ("this",), STRING),
-    exp.StartsWith: (_call_plainly("startswith"), ("this", "expression"), BOOL),
-    exp.EndsWith: (_call_plainly("endswith"), ("this", "expression"), BOOL),
-    exp.Contains: (_call_plainly("contains"), ("this", "expression"), BOOL),
-    exp.SplitPart: (lambda a, b, n: fn("split_part", a, b, _int(n)), ("this", "delimiter", "#part_index"), STRING),
-    exp.Ascii: (_call_plainly("ascii"), ("this",), INT),
-}
-
-
-def _read_call(reader: Reader, node: exp.Expr) -> Term:
-    build, names, to = CALLS[type(node)]
-    args = []
-    for name in names:
-        given = node.args.get(name.lstrip("#"))
-        if given is not None:
-            args.append(as_type(reader.read(given), INT) if name.startswith("#") else as_text(reader, given).node)
-    made = build(*args)
-    return Term(cast(made, INT) if to.kind == "int" else made, to)
-
-
 def _replace(reader: Reader, node: exp.Expr) -> Term:
     """Where the new text is longer, the result may be too long: that is looked at before it is made."""
     given = (node.args.get(name) for name in ("this", "expression", "replacement"))
@@ -98,38 +58,6 @@ def _replace(reader: Reader, node: exp.Expr) -> Term:
     if isinstance(old.value, str) and isinstance(new.value, str) and len(new.value) <= len(old.value):
         return Term(fn("replace", value.node, old.node, new.node), STRING)
     return Term(reader.exactly("replace", STRING, value.node, old.node, new.node), STRING)
-
-
-def _pad(reader: Reader, node: exp.Expr) -> Term:
-    """LPAD and RPAD; a text longer than the longest is an error."""
-    given, name = node.args.get("fill_pattern"), "lpad" if node.args.get("is_left") else "rpad"
-    fill = as_text(reader, given).node if given is not None else text(" ")
-    value, count = as_text(reader, node.this).node, as_type(reader.read(node.args["expression"]), INT)
-    long = exp.GT(this=count.copy(), expression=number(LONGEST_TEXT))
-    wrong = cast(fail_with(f"{name} beyond {LONGEST_TEXT} characters"), STRING)
-    return Term(when(long, wrong, fn(name, value, _int(count), fill)), STRING)
-
-
-def trim_text(side: str, value: exp.Expr, characters: exp.Expr | None) -> Term:
-    """TRIM of blanks, or of any of some characters; ``side`` is LEADING, TRAILING or nothing for both."""
-    trim = exp.Trim(this=value, expression=characters, position=side or "BOTH")
-    names = {"LEADING": "ltrim", "TRAILING": "rtrim"}
-    return Term(trim if characters is not None else fn(names.get(side, "trim"), value), STRING)
-
-
-def _trim(reader: Reader, node: exp.Expr) -> Term:
-    characters = node.args.get("expression")
-    given = as_text(reader, characters).node if characters is not None else None
-    side = str(node.args.get("position") or "").upper()
-    return trim_text(side if side in ("LEADING", "TRAILING") else "", as_text(reader, node.this).node, given)
-
-
-def _initcap(reader: Reader, node: exp.Expr) -> Term:
-    delimiters = node.args.get("expression")
-    args = [as_text(reader, node.this).node]
-    if delimiters is not None and len(str(delimiters.this)) <= DELIMITERS:
-        args.append(as_text(reader, delimiters).node)
-    return Term(reader.exactly("initcap", STRING, *args), STRING)
 
 
 def _substring(reader: Reader, node: exp.Expr) -> Term:
@@ -141,16 +69,16 @@ def _substring(reader: Reader, node: exp.Expr) -> Term:
     build = SUBSTRINGS.get(reader.dialect or "")
     if build is not None:
         return Term(build(value, _clamp(start), _clamp(length) if length is not None else None), STRING)
-    return Term(fn("substring", value, _int(start), *([_int(length)] if length is not None else [])), STRING)
+    return Term(fn("substring", value, place(start), *([place(length)] if length is not None else [])), STRING)
 
 
 def _substring_standard(value: exp.Expr, start: exp.Expr, length: exp.Expr | None) -> exp.Expr:
     """Positions below 1 are before the text, and use up the length."""
     before = _below(start, 1)
-    first = _int(when(before, number(1), start))
+    first = place(when(before, number(1), start))
     if length is None:
         return fn("substring", value, first)
-    found = fn("substring", value, first, _int(when(before, _sum(_sum(start, length), number(-1)), length)))
+    found = fn("substring", value, first, place(when(before, _sum(_sum(start, length), number(-1)), length)))
     return when(_below(length, 0), cast(fail_with("SUBSTRING with a negative length"), STRING), found)
 
 
@@ -159,12 +87,13 @@ def _substring_backwards(value: exp.Expr, start: exp.Expr, length: exp.Expr | No
     from_end = _sum(cast(fn("char_length", value), INT), start)
     first = when(_below(start, 0), from_end, _sum(start, number(-1)))
     if length is None:
-        return fn("substring", value, _int(_sum(fn("greatest", first, number(0)), number(1))))
+        found = fn("substring", value, place(_sum(fn("greatest", first, number(0)), number(1))))
+        return when(exp.Is(this=first, expression=exp.Null()), exp.Null(), found)  # GREATEST leaves NULL out
     ends = first, _sum(first, length)
     left, right = (fn("greatest", number(0), fn(which, *ends)) for which in ("least", "greatest"))
     return when(
         exp.Is(this=_sum(start, length), expression=exp.Null()), exp.Null(),
-        fn("substring", value, _int(_sum(left, number(1))), _int(exp.Sub(this=right, expression=left))),
+        fn("substring", value, place(_sum(left, number(1))), place(exp.Sub(this=right, expression=left))),
     )  # fmt: skip
 
 
@@ -179,13 +108,13 @@ def _ends(reader: Reader, node: exp.Expr) -> Term:
     """LEFT and RIGHT. A length below 0 leaves so many characters out, is an error, or is nothing, as in Spark."""
     left = isinstance(node, exp.Left)
     value, count = as_text(reader, node.this).node, _clamp(as_type(reader.read(node.args["expression"]), INT))
-    plain = fn("left" if left else "right", value, _int(count))
+    plain = fn("left" if left else "right", value, place(count))
     if reader.dialect in LEAVING_OUT:
         most = _sum(cast(fn("char_length", value), INT), count)
         rest = (
-            fn("left", value, _int(most))
+            fn("left", value, place(most))
             if left
-            else fn("substring", value, _int(exp.Sub(this=number(1), expression=count)))
+            else fn("substring", value, place(exp.Sub(this=number(1), expression=count)))
         )
         return Term(when(_below(count, 0), rest, plain), STRING)
     if reader.dialect in NO_NEGATIVE_LENGTH:
@@ -199,17 +128,6 @@ def _concat(reader: Reader, node: exp.Expr) -> Term:
     if node.args.get("coalesce"):
         parts = [fn("coalesce", p, text("")) for p in parts]
     return Term(fn("concat", *parts), STRING)
-
-
-def _character(reader: Reader, node: exp.Expr) -> Term:
-    if len(node.expressions) != 1:
-        raise refusal("CHR of several numbers")
-    code = as_type(reader.read(node.expressions[0]), INT)
-    # Spark's own CHR knows 256 characters
-    made = fn("decode", fn("unhex", fn("lpad", fn("hex", code), exp.Literal.number(8), text("0"))), text("UTF-32"))
-    is_one = exp.Between(this=code.copy(), low=number(1), high=number(0x10FFFF))
-    known = exp.Or(this=is_one, expression=exp.Is(this=code.copy(), expression=exp.Null()))
-    return Term(when(known, made, cast(fail_with("CHR of no character"), STRING)), STRING)
 
 
 def _like(reader: Reader, node: exp.Expr) -> Term:
@@ -282,26 +200,15 @@ def _regexp(reader: Reader, node: exp.Expr) -> Term:
 
 
 TEXTS: Mapping[type[exp.Expr], Rule] = {
-    **dict.fromkeys(CALLS, _read_call),
     exp.Left: _ends,
     exp.Right: _ends,
     exp.Replace: _replace,
-    exp.Repeat: lambda reader, node: Term(
-        reader.exactly(
-            "repeat", STRING, as_text(reader, node.this).node, as_type(reader.read(node.args["times"]), INT)
-        ),
-        STRING,
-    ),
-    exp.Trim: _trim,
-    exp.Pad: _pad,
-    exp.Initcap: _initcap,
     exp.Substring: _substring,
     exp.DPipe: _concat,
     exp.Concat: _concat,
     exp.ConcatWs: lambda reader, node: Term(
         fn("concat_ws", *(as_text(reader, e).node for e in node.expressions)), STRING
     ),
-    exp.Chr: _character,
     exp.Like: _like,
     exp.ILike: _like,
     exp.Escape: _escape,
