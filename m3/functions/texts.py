@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import hashlib
 import re
+import zlib
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
@@ -202,6 +203,7 @@ KERNELS: Mapping[str, Compute] = {
     "md5": lambda args, _: hashlib.md5(args[0].encode(), usedforsecurity=False).hexdigest(),
     "sha1": lambda args, _: hashlib.sha1(args[0].encode(), usedforsecurity=False).hexdigest(),
     "sha2": _sha2,
+    "crc32": lambda args, _: zlib.crc32(args[0].encode()),
     "levenshtein": _levenshtein,
     "upper": lambda args, _: args[0].upper(),
     "lower": lambda args, _: args[0].lower(),
