@@ -508,6 +508,19 @@ def to_date(reader: Reader, node: exp.Expr) -> Term:
     return Term(cast(reader.read(node).node, DATE), DATE)
 
 
+PARTS_OF_TIMESTAMP = ("year", "month", "day", "hour", "min", "sec")
+
+
+def _timestamp_from_parts(reader: Reader, node: exp.Expr) -> Term:
+    """Six parts; forms with more are in the dictionary."""
+    if any(value is not None and name not in PARTS_OF_TIMESTAMP for name, value in node.args.items()):
+        meaning = expand(node, reader.dialect)
+        if meaning is None:
+            raise refusal("this form of MAKE_TIMESTAMP")
+        return reader.read(meaning)
+    return make_timestamp(*(reader.read(node.args[n]) for n in PARTS_OF_TIMESTAMP))
+
+
 def _cast_to(reader: Reader, node: exp.Expr, to: Type) -> Term:
     """A text, date or timestamp as DATE or TIMESTAMP; those with a format are in the dictionary."""
     if node.args.get("format") is None:
@@ -556,9 +569,7 @@ MOMENTS: Mapping[type[exp.Expr], Rule] = {
     exp.DayOfWeek: lambda reader, node: _day_of_week(reader, _moment(reader, node.this), "DAYOFWEEK"),
     exp.DayOfWeekIso: lambda reader, node: _day_of_week(reader, _moment(reader, node.this), "ISO"),
     exp.LastDay: lambda reader, node: Term(fn("last_day", _moment(reader, node.this).node), DATE),
-    exp.TimestampFromParts: lambda reader, node: make_timestamp(
-        *(reader.read(node.args[n]) for n in ("year", "month", "day", "hour", "min", "sec"))
-    ),
+    exp.TimestampFromParts: _timestamp_from_parts,
     exp.DateBin: _bucket,
     exp.Extract: _extract,
     exp.AddMonths: lambda reader, node: add_steps(
