@@ -6,7 +6,7 @@ import difflib
 import re
 from collections.abc import Iterator, Mapping
 from functools import lru_cache
-from typing import TYPE_CHECKING
+from typing import Protocol
 
 import sqlglot
 from sqlglot import exp
@@ -14,10 +14,7 @@ from sqlglot.dialects.dialect import Dialect
 
 from m3.dictionary import DIALECTS, ENTRIES
 from m3.errors import M3Error
-from m3.sql.places import FAILURES
-
-if TYPE_CHECKING:
-    from m3.sql.expressions import ExpressionReader
+from m3.sql.places import FAILURES, Source
 
 __all__ = ["hint_call"]
 
@@ -36,7 +33,17 @@ AGGREGATES = (
 NEAR = 0.7
 
 
-def hint_call(reader: ExpressionReader, node: exp.Expr) -> str:
+class Reading(Protocol):
+    """Reads expressions of one SQL text, in its dialect."""
+
+    source: Source
+    dialect: str | None
+
+    def read(self, node: exp.Expr | None) -> object:
+        """What a node means; M3Error if that is nothing here."""
+
+
+def hint_call(reader: Reading, node: exp.Expr) -> str:
     """What to write instead of a call, or another expression, that is not supported.
 
     Args:
@@ -49,7 +56,7 @@ def hint_call(reader: ExpressionReader, node: exp.Expr) -> str:
     return _translate(reader, node, name) or _suggest(name, reader.dialect)
 
 
-def _translate(reader: ExpressionReader, node: exp.Expr, name: str) -> str:
+def _translate(reader: Reading, node: exp.Expr, name: str) -> str:
     """The call in the view's dialect, if it is one of another dialect's."""
     here, written = reader.dialect or "", reader.source.text(node)
     owners = [d for d in DIALECTS if d != here and name in Dialect.get_or_raise(d).parser_class.FUNCTIONS]
