@@ -1,6 +1,6 @@
 """Cumulus: SQL aggregates over changing data, always fresh, periodically consistent, proven right."""
 
-from cumulus_ops.regexes import search
+from cumulus_ops import regexes
 from m3.functions import search_with
 
-search_with(search)
+search_with(regexes)

@@ -21,10 +21,18 @@ from cumulus_ops.compute.numbers import fit, rescale, units_for
 from cumulus_ops.compute.vector_moments import QUICK as MOMENTS
 from cumulus_ops.maps.columns import alike, physical_type, to_numpy
 from cumulus_ops.project.errors import InputProblem
-from cumulus_ops.regexes import match
+from cumulus_ops.regexes import extract, match, replace
 from m3 import ProgramError, ValueProblem
 from m3.datatypes import DATE, LONGEST_TEXT, TIMESTAMP
-from m3.functions import like_regex, safe_regex
+from m3.functions import (
+    capture,
+    check_replacement,
+    first_place,
+    grows,
+    like_regex,
+    nonempty_regex,
+    safe_regex,
+)
 from m3.scalars import Call, Const
 
 __all__ = ["apply"]
@@ -133,12 +141,44 @@ def _like(node: Call, args: list[pa.Array]) -> pa.Array | None:
         return None
 
 
-def _regexp_like(node: Call, args: list[pa.Array]) -> pa.Array | None:
-    pattern = _constant(node, 1)
-    try:
-        return match(args[0], safe_regex(pattern)) if isinstance(pattern, str) else None
-    except ProgramError:  # fails for every row that is not NULL
-        return None
+def _regexp(compute: Callable[..., pa.Array | None]) -> Quick:
+    """A function of a column and of constants: its pattern, and a replacement or a group."""
+
+    def computed(node: Call, args: list[pa.Array]) -> pa.Array | None:
+        known = [_constant(node, i) for i in range(1, len(args))]
+        try:
+            return None if None in known else compute(args[0], *known)
+        except ProgramError:  # fails for every row that is not NULL
+            return None
+
+    return computed
+
+
+def _regexp_replace(first: bool) -> Callable[..., pa.Array | None]:
+    def compute(texts: pa.Array, pattern: str, replacement: str) -> pa.Array | None:
+        check_replacement(pattern, replacement)
+        longest = pc.max(pc.utf8_length(texts)).as_py() or 0
+        if grows(longest, replacement, first=first):  # who is beyond the longest text is told row by row
+            return None
+        return replace(texts, safe_regex(pattern) if first else nonempty_regex(pattern), replacement, first=first)
+
+    return compute
+
+
+def _regexp_count(texts: pa.Array, pattern: str) -> pa.Array:
+    """Arrow's own count takes what is behind a match for the beginning of a text."""
+    longer = replace(texts, nonempty_regex(pattern), r"\0x", first=False)
+    return pc.subtract(pc.utf8_length(longer), pc.utf8_length(texts)).cast(pa.int64())
+
+
+def _regexp_instr(texts: pa.Array, pattern: str) -> pa.Array:
+    before = pc.utf8_length(extract(texts, first_place(pattern)))
+    found = pc.fill_null(pc.add(before.cast(pa.int64()), 1), 0)
+    return pc.if_else(pc.is_null(texts), None, found)
+
+
+def _regexp_extract(texts: pa.Array, pattern: str, group: int) -> pa.Array:
+    return pc.if_else(pc.is_null(texts), None, pc.fill_null(extract(texts, capture(pattern, group)), ""))
 
 
 def _substring(node: Call, args: list[pa.Array]) -> pa.Array | None:
@@ -397,7 +437,13 @@ _QUICK: Mapping[str, Quick] = {
     "concat": lambda node, args: pc.binary_join_element_wise(*args, ""),
     "substring": _substring,
     "like": _like,
-    "regexp_like": _regexp_like,
+    "regexp_like": _regexp(lambda texts, pattern: match(texts, safe_regex(pattern))),
+    "regexp_replace": _regexp(_regexp_replace(first=False)),
+    "regexp_replace_first": _regexp(_regexp_replace(first=True)),
+    "regexp_extract": _regexp(_regexp_extract),
+    "regexp_substr": _regexp(lambda texts, pattern, group: extract(texts, capture(pattern, group))),
+    "regexp_count": _regexp(_regexp_count),
+    "regexp_instr": _regexp(_regexp_instr),
     "length": _part(pc.utf8_length),
     "trim": _trim(pc.utf8_trim),
     "ltrim": _trim(pc.utf8_ltrim),

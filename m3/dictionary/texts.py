@@ -6,18 +6,22 @@ from collections.abc import Sequence
 
 from m3.datatypes import BOOL, INT, LONGEST_TEXT, STRING, Type
 from m3.dictionary.entry import Entry
-from m3.dictionary.types import Operand
+from m3.dictionary.types import Operand, Rule
 from m3.errors import ProgramError
 
 __all__ = ["TEXTS"]
 
 
-def _pattern_type(args: Sequence[Operand]) -> Type:
-    """Regular expressions are part of the program: one that comes with the data would have to be judged row by row."""
-    if not hasattr(args[1], "value"):
-        hint = "a constant regular expression, or LIKE"
-        raise ProgramError("a computed regular expression", kind="regular-expression", hint=hint)
-    return BOOL
+def _typed_by_pattern(result: Type) -> Rule:
+    """Regular expressions and what is said of them are part of the program: one that comes with the data would have to be judged row by row."""
+
+    def judge(args: Sequence[Operand]) -> Type:
+        if not all(hasattr(arg, "value") for arg in args[1:]):
+            hint = "a constant regular expression, or LIKE"
+            raise ProgramError("a computed regular expression", kind="regular-expression", hint=hint)
+        return result
+
+    return judge
 
 
 def _padding(name: str) -> str:
@@ -37,7 +41,13 @@ TEXTS = (
     Entry("substring_signed", "SUBSTRING(a, start, length) of DuckDB", ("string", "int", "int"), STRING, optional=1),
     Entry("substring_standard", "SUBSTRING(a, start, length) of the SQL standard", ("string", "int", "int"), STRING, optional=1, fails=("negative-length",), blame=(2,), rises=(2,)),
     Entry("like", "a LIKE pattern ESCAPE character", ("string", "string", "string"), BOOL, optional=1, fails=("bad-pattern",), blame=(1, 2), forms=("s LIKE part := ...", "s ILIKE part := ...", "s LIKE part ESCAPE '!' := ..."), examples={"'abc' LIKE 'a%'": "True"}),
-    Entry("regexp_like", "whether a regular expression occurs in a text", ("string", "string"), _pattern_type, fails=("regular-expression",), blame=(1,), forms=("postgres spark duckdb mysql tsql bigquery trino generic | REGEXP_LIKE(s, pattern) := ...", "postgres spark duckdb mysql tsql bigquery trino generic | REGEXP_LIKE(s, pattern, 'i') := ...", "spark mysql generic | s RLIKE pattern := ...", "postgres duckdb | s ~ pattern := ...", "postgres | s ~* pattern := ..."), examples={"REGEXP_LIKE('abc', '^a.c$')": "True"}),
+    Entry("regexp_like", "whether a regular expression occurs in a text", ("string", "string"), _typed_by_pattern(BOOL), fails=("regular-expression",), blame=(1,), forms=("REGEXP_LIKE(s, pattern) := ...", "postgres spark duckdb mysql tsql bigquery trino generic | REGEXP_LIKE(s, pattern, 'i') := ...", "duckdb | REGEXP_FULL_MATCH(s, pattern) := ...", "bigquery | REGEXP_CONTAINS(s, pattern) := ...", "spark mysql generic | s RLIKE pattern := ...", "postgres duckdb | s ~ pattern := ...", "postgres | s ~* pattern := ..."), examples={"REGEXP_LIKE('abc', '^a.c$')": "True"}, differs={"snowflake": "of the whole text, as there"}),
+    Entry("regexp_replace", "a with a replacement for all matches; the groups of the pattern are written as the dialect has them", TEXT * 3, _typed_by_pattern(STRING), fails=("regular-expression", "overflow"), blame=(1, 2), forms=("spark mysql snowflake bigquery trino generic | REGEXP_REPLACE(s, pattern, 'x') := ...", "snowflake trino | REGEXP_REPLACE(s, pattern) := ...", "postgres duckdb | REGEXP_REPLACE(s, pattern, 'x', 'g') := ..."), examples={"REGEXP_REPLACE('a-b', '[a-z]', '<$0>')": "<a>-<b>"}),
+    Entry("regexp_replace_first", "a with a replacement for the first match", TEXT * 3, _typed_by_pattern(STRING), fails=("regular-expression", "overflow"), blame=(1, 2), forms=("postgres duckdb | REGEXP_REPLACE(s, pattern, 'x') := ...", "mysql snowflake | REGEXP_REPLACE(s, pattern, 'x', 1, 1) := ..."), examples={"REGEXP_REPLACE('a-b', '[a-z]', 'x')": "x-b"}),
+    Entry("regexp_extract", "a group of the first match, empty without one", ("string", "string", "int"), _typed_by_pattern(STRING), fails=("regular-expression",), blame=(1, 2), forms=("spark duckdb | REGEXP_EXTRACT(s, pattern, 0) := ...", "duckdb | REGEXP_EXTRACT(s, pattern) := ...", "spark | REGEXP_EXTRACT(s, '(a+)b') := ..."), examples={"REGEXP_EXTRACT('a@b.c', '@(.+)$', 1)": "b.c", "REGEXP_EXTRACT('a', 'b', 0)": ""}),
+    Entry("regexp_substr", "the first match, or a group of it; NULL without one", ("string", "string", "int"), _typed_by_pattern(STRING), nulls="partial", fails=("regular-expression",), blame=(1, 2), forms=("postgres spark mysql snowflake bigquery generic | REGEXP_SUBSTR(s, pattern) := ...", "bigquery trino | REGEXP_EXTRACT(s, pattern) := ...", "trino | REGEXP_EXTRACT(s, '(a+)b', 1) := ...", "postgres | SUBSTRING(s FROM pattern) := ...", "snowflake | REGEXP_SUBSTR(s, '(a+)b', 1, 1, 'e', 1) := ..."), examples={"REGEXP_SUBSTR('a12', '[0-9]+')": "12", "REGEXP_SUBSTR('a', 'b')": None}),
+    Entry("regexp_count", "how many matches there are, one after the other", TEXT * 2, _typed_by_pattern(INT), fails=("regular-expression",), blame=(1,), forms=("postgres spark snowflake trino generic | REGEXP_COUNT(s, pattern) := ...",), examples={"REGEXP_COUNT('banana', 'an')": "2"}),
+    Entry("regexp_instr", "where the first match begins, from 1; 0 without one", TEXT * 2, _typed_by_pattern(INT), fails=("regular-expression",), blame=(1,), forms=("postgres spark mysql snowflake bigquery generic | REGEXP_INSTR(s, pattern) := ...",), examples={"REGEXP_INSTR('banana', 'n.n')": "3"}),
     Entry("length", "LENGTH(a) in characters", TEXT, INT, forms=("CHAR_LENGTH(s)", "CHARACTER_LENGTH(s)", "postgres spark duckdb snowflake bigquery trino generic | LENGTH(s)", "LEN(s)", "tsql | LEN(s) := length(rtrim(s))", "mysql | LENGTH(s) := octet_length(s)"), spark="char_length(a)", examples={"CHAR_LENGTH('日本')": "2"}, differs={"mysql": "LENGTH counts bytes of UTF-8, as there", "tsql": "LEN leaves blanks at the end out, as there"}),
     Entry("octet_length", "OCTET_LENGTH(a) in bytes of UTF-8", TEXT, INT, forms=("OCTET_LENGTH(s)", "BYTE_LENGTH(s)"), spark="octet_length(a)", examples={"OCTET_LENGTH('é')": "2"}),
     Entry("bit_length", "8 * OCTET_LENGTH(a)", forms=("BIT_LENGTH(s) := 8 * octet_length(s)",), examples={"BIT_LENGTH('a')": "8"}),

@@ -1,9 +1,6 @@
 """Functions of text. Characters are code points; positions count from 1.
 
-Patterns of texts: LIKE, and regular expressions. Neither takes more steps than the text's length times the pattern's.
-
-LIKE is matched here. Regular expressions are matched by RE2, which does not backtrack; the language imports no library for it, so
-whoever runs programs hands one over (:func:`search_with`; decision 0045). What patterns may say is checked here (:func:`safe_regex`).
+LIKE is matched here, in no more steps than the text's length times the pattern's.
 
 >>> like("a%b", "a!%_", "!"), like("abcb", "a%b"), like("abc", "a%b")
 (True, True, False)
@@ -14,17 +11,17 @@ from __future__ import annotations
 import hashlib
 import re
 import zlib
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
 from m3.datatypes import LONGEST_PATTERN, LONGEST_TEXT, Type
 from m3.dictionary.types import Value
-from m3.errors import ProgramError, ValueProblem, shortened
+from m3.errors import ValueProblem, shortened
 from m3.functions.kernel import Compute
 
-__all__ = ["KERNELS", "like", "like_regex", "safe_regex", "search", "search_with"]
+__all__ = ["KERNELS", "like", "like_regex", "within"]
 
 
 BLANKS = " "
@@ -82,13 +79,13 @@ def _replace(args: list[Any], _: Type) -> str:
     if not old:
         return str(text)
     if len(new) > len(old):
-        _within(len(text) + text.count(old) * (len(new) - len(old)), len(text))
+        within(len(text) + text.count(old) * (len(new) - len(old)), len(text))
     return str(text.replace(old, new))
 
 
 def _repeat(args: list[Any], _: Type) -> str:
     text, times = args
-    return str(text * (_within(len(text) * times, len(text)) and times))
+    return str(text * (within(len(text) * times, len(text)) and times))
 
 
 def _position(args: list[Any], _: Type) -> int:
@@ -96,7 +93,7 @@ def _position(args: list[Any], _: Type) -> int:
     return 0 if start < 1 else 1 if part == "" else int(text.find(part, start - 1)) + 1
 
 
-def _within(length: int, given: int = 0) -> int:
+def within(length: int, given: int = 0) -> int:
     """The length of a text to be made, which may be longer than :data:`LONGEST_TEXT` only where a text of the ``given`` length is."""
     if length > max(LONGEST_TEXT, given):
         raise ValueProblem(f"a text of {length} characters", kind="overflow", hint=f"at most {LONGEST_TEXT}")
@@ -110,12 +107,12 @@ def _padding(text: str, length: int, fill: str) -> str:
 
 def _lpad(args: list[Any], _: Type) -> str:
     text, length, fill = args if len(args) == 3 else (*args, BLANKS)
-    return str(_padding(text, _within(length), fill) + text)[: max(0, length)]
+    return str(_padding(text, within(length), fill) + text)[: max(0, length)]
 
 
 def _rpad(args: list[Any], _: Type) -> str:
     text, length, fill = args if len(args) == 3 else (*args, BLANKS)
-    return str(text + _padding(text, _within(length), fill))[: max(0, length)]
+    return str(text + _padding(text, within(length), fill))[: max(0, length)]
 
 
 def _of(characters: list[Any]) -> str:
@@ -167,14 +164,6 @@ def _like(args: list[Any], _: Type) -> bool:
     return like(*args)
 
 
-def _regexp_like(args: list[Any], _: Type) -> bool:
-    text, pattern = args
-    try:
-        return search(pattern, text)
-    except ProgramError as error:
-        raise ValueProblem(error.message, kind=error.kind, hint=error.hint) from error
-
-
 def _sha2(args: list[Any], _: Type) -> str:
     text, bits = args
     if bits not in (0, 224, 256, 384, 512):
@@ -213,7 +202,6 @@ KERNELS: Mapping[str, Compute] = {
     "substring_signed": _substring_signed,
     "substring_standard": _substring_standard,
     "like": _like,
-    "regexp_like": _regexp_like,
     "length": lambda args, _: len(args[0]),
     "octet_length": lambda args, _: len(args[0].encode()),
     "trim": lambda args, _: args[0].strip(_of(args[1:])),
@@ -239,31 +227,6 @@ KERNELS: Mapping[str, Compute] = {
     "ascii": lambda args, _: ord(args[0][0]) if args[0] else 0,
     "chr": _chr,
 }
-
-
-#: The most that counts within counts may come to, as in RE2: ``(a{30}){30}`` are 900.
-MOST_REPEATS = 1_000
-
-Search = Callable[[str, str], bool]
-#: Whether a regular expression occurs in a text.
-_searches: list[Search] = []
-
-
-def search_with(found: Search) -> None:
-    """Have regular expressions matched by ``found``, given a regular expression of RE2 and a text: does it occur there?"""
-    _searches[:] = [found]
-
-
-def search(pattern: str, text: str) -> bool:
-    """Whether a regular expression occurs in a text.
-
-    Raises:
-        ProgramError: nobody has handed over what matches them.
-    """
-    if not _searches:
-        hint = "import cumulus_ops, or call m3.functions.search_with"
-        raise ProgramError("nothing here matches regular expressions", kind="regular-expression", hint=hint)
-    return _searches[0](safe_regex(pattern), text)
 
 
 # -- LIKE ----------------------------------------------------------------------------------------------------------
@@ -374,74 +337,3 @@ def like_regex(pattern: str, escape: str = "") -> str:
     return "".join(
         re.escape(c) if literal else wild.get(c, re.escape(c)) for c, literal in _characters(pattern, escape)
     )
-
-
-# -- regular expressions -------------------------------------------------------------------------------------------
-
-SAFE_TOKEN = re.compile(
-    r"""\[\^?(?:\\[\\\]\[^.$*+?(){}|/-]|\\[dw]|[A-Za-z0-9_ .,:;!@#%=<>/'"$*+?(){}|-])+\]  # a class
-    |\\[\\\]\[^.$*+?(){}|/-]|\\[dwDW]    # an escape
-    |\{[0-9]{1,3}(?:,[0-9]{0,3})?\}       # a count
-    |\((?!\?)|[)|*+?.^$]|[^\\\[\](){}|*+?.^$\n]""",
-    re.VERBOSE,
-)
-
-
-@lru_cache(maxsize=256)
-def safe_regex(pattern: str) -> str:
-    r"""A regular expression that means the same in RE2, Python, Java and PostgreSQL for texts without newlines; in RE2's words.
-
-    Literals, classes, groups, alternatives, counts, ``^``, ``$`` and backslash d, w, D, W (ASCII); nothing else.
-
-    >>> safe_regex("^a{2,3}$")
-    '^a{2,3}\\z'
-
-    Raises:
-        ProgramError: it has something else, is not a regular expression, or is longer than :data:`LONGEST_PATTERN` when its
-            counts are written out.
-    """
-    tokens, place = list[str](), 0
-    while place < len(pattern):
-        token = SAFE_TOKEN.match(pattern, place)
-        if token is None:
-            raise _not_portable(pattern, pattern[place:])
-        tokens.append(token[0])
-        place = token.end()
-    if re.search(r"(?:^|[^\\])[*+?}][*+?{]", pattern):
-        raise _not_portable(pattern, "a repeated repetition")
-    try:
-        re.compile("".join(r"\Z" if t == "$" else t for t in tokens), re.ASCII)
-    except (re.error, OverflowError) as error:
-        raise _not_portable(pattern, str(error)) from error
-    _refuse_large(pattern, tokens)
-    return "".join(r"\z" if t == "$" else t for t in tokens)
-
-
-def _refuse_large(pattern: str, tokens: list[str]) -> None:
-    """Fail if counts make too much of a regular expression."""
-    groups = [[0, 0, 1]]  # of each open group: its size so far, that of its last part, and the most repetitions within
-    repeats = 1  # within the last part
-    for token in tokens:
-        group = groups[-1]
-        if token == "(":
-            groups.append([0, 0, 1])
-        elif token == ")" and len(groups) > 1:
-            size, last, repeats = groups.pop()
-            groups[-1][0] += groups[-1][1]
-            groups[-1][1] = size + last + 1
-            groups[-1][2] = max(groups[-1][2], repeats)
-        elif token[0] == "{":
-            least, _, most = token[1:-1].partition(",")
-            times = max(int(most or 0), int(least) + (token[-2] == ","))
-            repeats *= max(times, 1)
-            group[1], group[2] = group[1] * max(times, 1), max(group[2], repeats)
-        elif token not in ("*", "+", "?"):
-            group[0], group[1], repeats = group[0] + group[1], 1, 1
-        if groups[-1][2] > MOST_REPEATS or groups[-1][0] + groups[-1][1] > LONGEST_PATTERN:
-            raise _not_portable(pattern, "counts that come to too much")
-
-
-def _not_portable(pattern: str, what: str) -> ProgramError:
-    hint = "literals, [classes], (groups), |, *, +, ?, {n,m}, ^, $, \\d and \\w; or use LIKE"
-    message = f"the regular expression {shortened(pattern)!r}, at {shortened(what)!r}"
-    return ProgramError(message, kind="regular-expression", hint=hint)

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Mapping
 
 from sqlglot import exp
 
-from m3.functions import like_regex, safe_regex
+from m3.functions import like_regex
 from m3.scalars import Call, Const, Scalar, const
 from m3.simplify import simplify
 from m3.sql.expressions import ExpressionReader, Handler, refuse_form
+from m3.sql.regexes import REGEXES, read_first_group
 
 __all__ = ["TEXTS"]
 
@@ -24,8 +24,6 @@ SUBSTRINGS = {
 LEAVING_OUT = ("postgres", "redshift", "materialize", "risingwave", "duckdb")
 NO_NEGATIVE_LENGTH = ("tsql", "bigquery")
 BACKSLASH = "\\"
-#: A character of a regular expression; what is escaped keeps its case.
-ESCAPED = re.compile(r"(\\.)|.", re.DOTALL)
 
 
 def _refuse_others(reader: ExpressionReader, node: exp.Expr, *names: str) -> None:
@@ -39,6 +37,15 @@ def _refuse_others(reader: ExpressionReader, node: exp.Expr, *names: str) -> Non
 def _read_substring(reader: ExpressionReader, node: exp.Expr) -> Scalar:
     """SUBSTRING, which means the same everywhere from the position 1 on."""
     start, length = node.args.get("start"), node.args.get("length")
+    if (
+        reader.dialect == "postgres"
+        and isinstance(node, exp.Substring)
+        and isinstance(start, exp.Literal)
+        and start.is_string
+    ):
+        if length is not None:
+            reader.source.fail(node, "SUBSTRING by SIMILAR TO", "unsupported-expression", "SUBSTRING(s FROM 'pattern')")
+        return read_first_group(reader, node)
     args = [reader.read_text(node.this), reader.read(start) if start is not None else const(1)]
     args += [reader.read(length)] if length is not None else []
     numbers = [a.value if isinstance(a, Const) else None for a in map(simplify, args[1:])]
@@ -100,26 +107,6 @@ def _match_pattern(reader: ExpressionReader, node: exp.Expr, escape: Scalar | No
     return reader.call(node, "like", text, pattern, *([escape] if escape is not None else []))
 
 
-def _read_regexp(reader: ExpressionReader, node: exp.Expr) -> Scalar:
-    _refuse_others(reader, node, "this", "expression", "flag")
-    pattern, text = reader.read_text(node.args["expression"]), reader.read_text(node.this)
-    flag = node.args.get("flag")
-    if flag is not None and reader.read_constant(flag) != "i":
-        reader.source.fail(node, f"the flags {reader.source.text(flag)}", "regular-expression", "'i', or none")
-    if not isinstance(pattern, Const):
-        hint = "a constant regular expression, or LIKE"
-        reader.source.fail(node, "a computed regular expression", "regular-expression", hint)
-    known = pattern.value
-    with reader.source.guard(node):
-        if isinstance(known, str):
-            safe_regex(known)
-        if isinstance(known, str) and (flag or isinstance(node, exp.RegexpILike)):
-            lowered = ESCAPED.sub(lambda c: c[1] or c[0].lower(), known)
-            safe_regex(lowered)
-            text, pattern = reader.call(node, "lower", text), const(lowered)
-    return reader.call(node, "regexp_like", text, pattern)
-
-
 def _read_json(reader: ExpressionReader, node: exp.Expr) -> Scalar:
     """``->>``, JSON_EXTRACT_STRING, GET_JSON_OBJECT: the text at a constant path. In Spark it is NULL where there is no JSON."""
     inner: exp.Expr = node
@@ -150,8 +137,7 @@ TEXTS: Mapping[type[exp.Expr], Handler] = {
     exp.ConcatWs: lambda reader, node: reader.call(node, "concat_ws", *map(reader.read_text, node.expressions)),
     **dict.fromkeys((exp.Like, exp.ILike), lambda reader, node: _match_pattern(reader, node, None)),
     exp.Escape: _read_escape,
-    exp.RegexpLike: _read_regexp,
-    exp.RegexpILike: _read_regexp,
+    **REGEXES,
     exp.SimilarTo: refuse_form("SIMILAR TO is not supported", "LIKE, or a regular expression with RLIKE or ~"),
     exp.JSONExtractScalar: _read_json,
 }

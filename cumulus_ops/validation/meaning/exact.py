@@ -32,7 +32,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from cumulus_ops.regexes import match
+from cumulus_ops.regexes import extract, match, replace
 from m3.datatypes import BOOL, DATE, DOUBLE, INT, LONGEST_PATTERN, LONGEST_TEXT, STRING, TIMESTAMP, Type
 from m3.dictionary.formats import split_format
 
@@ -457,9 +457,33 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
     **{name: lambda _, rows, name=name: of_pairs(name, rows) for name in STATISTICS},
 }
 
+
+def _replace_matches(first: bool) -> Callable[..., pa.Array]:
+    def compute(texts: pa.Array, patterns: pa.Array, replacements: pa.Array) -> pa.Array:
+        if not len(texts):
+            return texts
+        made = replace(texts, patterns[0].as_py(), replacements[0].as_py(), first=first)
+        given, long = pc.utf8_length(texts), pc.utf8_length(made)
+        if pc.any(pc.and_(pc.greater(long, LONGEST_TEXT), pc.greater(long, given))).as_py():
+            raise ValueError(f"a text longer than {LONGEST_TEXT} characters")
+        return made
+
+    return compute
+
+
 #: Name -> the results for whole columns; of a pattern, the first row has it.
 OVER_COLUMNS: dict[str, Callable[..., pa.Array]] = {
     "regex": lambda texts, patterns: match(texts, patterns[0].as_py()) if len(texts) else texts.cast(pa.bool_()),
+    "regex_group": lambda texts, patterns: extract(texts, patterns[0].as_py()) if len(texts) else texts,
+    "regex_replace": _replace_matches(first=False),
+    "regex_replace_first": _replace_matches(first=True),
+    "regex_count": lambda texts, patterns: (
+        pc.subtract(
+            pc.utf8_length(replace(texts, patterns[0].as_py(), r"\0x", first=False)), pc.utf8_length(texts)
+        ).cast(pa.int64())
+        if len(texts)
+        else texts.cast(pa.int64())
+    ),
 }
 
 ARROW = {

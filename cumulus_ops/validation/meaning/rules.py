@@ -25,6 +25,7 @@ from cumulus_ops.validation.meaning.moments import (
 )
 from cumulus_ops.validation.meaning.numbers import EXPM1, LOG1P, NUMBERS, arithmetic, positive_mod
 from cumulus_ops.validation.meaning.reader import VALUES, Reader, Rule
+from cumulus_ops.validation.meaning.regexes import REGEXES
 from cumulus_ops.validation.meaning.terms import Term, as_type, cast, fn, number, refusal
 from cumulus_ops.validation.meaning.texts import JSONS, TEXTS, as_text, place
 from cumulus_ops.validation.meaning.windows import WINDOWS
@@ -207,6 +208,6 @@ def _element(reader: Reader, node: exp.Expr) -> Term:
 _CASTS: Mapping[type[exp.Expr], Rule] = {form: VALUES[form] for form in (exp.Cast, exp.TryCast)}
 
 RULES: Mapping[type[exp.Expr], Rule] = {
-    **VALUES, **LOGIC, **{form: _drop_sign(rule) for form, rule in {**NUMBERS, **_CASTS}.items()}, **TEXTS, **JSONS, **MOMENTS, **AGGREGATES, **WINDOWS,
+    **VALUES, **LOGIC, **{form: _drop_sign(rule) for form, rule in {**NUMBERS, **_CASTS}.items()}, **TEXTS, **REGEXES, **JSONS, **MOMENTS, **AGGREGATES, **WINDOWS,
     **of_lists({**LOGIC, **TEXTS}), exp.Bracket: _element, exp.Anonymous: _anonymous, Operation: _operation,
 }  # fmt: skip

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Callable, Iterator, Mapping
 
 from sqlglot import exp
@@ -184,21 +183,6 @@ def _quote_character(c: str) -> str:
     return f"\\x{{{ord(c):x}}}" if c and not c.isalnum() and c != "%" else c
 
 
-def _regexp(reader: Reader, node: exp.Expr) -> Term:
-    """By RE2, as in the product: Spark's own regular expressions are Java's, which backtrack. Upper case is lower where case is
-    not told apart."""
-    pattern, value = as_text(reader, node.args["expression"]), as_text(reader, node.this).node
-    flag = node.args.get("flag")
-    if not isinstance(pattern.value, str) or (flag is not None and flag.name != "i"):
-        raise refusal("a computed regular expression, or one with flags")
-    # `$` is the end of the text, and not a place before a line's end as well
-    known = re.sub(r"(\\.|\[(?:\\.|[^\]])*\])|\$", lambda m: m[1] or r"\z", pattern.value)
-    if flag is not None or isinstance(node, exp.RegexpILike):
-        value = fn("lower", value)
-        known = re.sub(r"(\\.)|.", lambda m: m[1] or m[0].lower(), known, flags=re.DOTALL)
-    return Term(reader.exactly("regex", BOOL, value, text(known)), BOOL)
-
-
 TEXTS: Mapping[type[exp.Expr], Rule] = {
     exp.Left: _ends,
     exp.Right: _ends,
@@ -212,8 +196,6 @@ TEXTS: Mapping[type[exp.Expr], Rule] = {
     exp.Like: _like,
     exp.ILike: _like,
     exp.Escape: _escape,
-    exp.RegexpLike: _regexp,
-    exp.RegexpILike: _regexp,
 }
 
 

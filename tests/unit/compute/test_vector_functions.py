@@ -39,6 +39,15 @@ UNITS = (*MICROS, "month", "quarter", "year", "week_sunday", "decade")
 #: Formats that are written, and that are read.
 WRITTEN = ("%Y-%m-%d %H:%M:%S.%f", "%-d/%-m/%y %I:%M %p%t%j", "%^a %_A %+B| %b %q %G-%V %u%w%e %3f %~d", "100%%", "")
 READ = ("%Y-%m-%d", "%Y-%=m-%d %H:%M:%S.%f", "%d %b %Y%t%I %p", "%y/%m")
+PATTERNS = [const(p) for p in ("a.*b|^$", "[a-z]|_", "(?i)B", "%$", "(a)|.", "^a", "")]
+REGEXES: dict[str, list[tuple[Scalar, ...]]] = {
+    **{name: [(p,) for p in PATTERNS] for name in ("regexp_like", "regexp_count", "regexp_instr")},
+    **{
+        name: [(p, const(new)) for p in PATTERNS for new in ("", "x", r"<\0>", r"\1\\", "\\")]
+        for name in ("regexp_replace", "regexp_replace_first")
+    },
+    **{name: [(p, const(n)) for p in PATTERNS for n in (0, 1)] for name in ("regexp_extract", "regexp_substr")},
+}
 PARAMETERS: dict[str, st.SearchStrategy[Scalar]] = {
     "string": texts, "int": ints, "number": numbers, "numeric": numbers | floats, "double": floats | numbers,
     "date": variables("t"), "moment": moments, "timestamp": moments,
@@ -63,8 +72,8 @@ def calls(name: str) -> st.SearchStrategy[Scalar]:
             return call(name, args[0], const(1))  # of a DECIMAL, the digits must be constant
         if name in ("round", "trunc", "round_even") and len(args) > 1 and args[1].value is None:
             return call(name, args[0])
-        if name == "regexp_like" and not isinstance(args[1], Const):
-            return call(name, args[0], const("a.*b|^$"))  # patterns are constant
+        if name.startswith("regexp_") and (len(args) > 2 or not isinstance(args[1], Const)):  # patterns are constant
+            return call(name, args[0], *REGEXES[name][crc32(repr(args).encode()) % len(REGEXES[name])])
         if name in ("boundaries", "elapsed", "elapsed_to_last_day"):
             return call(name, const(UNITS[crc32(repr(args).encode()) % len(UNITS)]), *args[1:])
         if name in ("parse_date", "try_parse_date"):  # formats are constant
