@@ -1,0 +1,199 @@
+"""TPC-DS in the small: its relations, its 99 queries, and rows planted so that a query's conditions hold for some."""
+
+from __future__ import annotations
+
+import datetime
+import random
+import re
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from decimal import Decimal
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import duckdb_extension_tpcds
+import sqlglot
+from sqlglot import exp
+
+from m3.datatypes import Type
+from m3.program import Column, Relation
+
+Row = tuple[Any, ...]
+Batch = list[tuple[int, str, Row]]
+
+DIMENSION, FACTS = 8, 120  # rows of a table with a key, and of one without
+FACT_TABLES = {
+    "catalog_returns",
+    "catalog_sales",
+    "inventory",
+    "store_returns",
+    "store_sales",
+    "web_returns",
+    "web_sales",
+}
+KINDS = {"INTEGER": "int", "BIGINT": "int", "VARCHAR": "string", "DATE": "date"}
+
+
+@cache
+def _catalogue() -> duckdb.DuckDBPyConnection:
+    """A database with the empty tables of TPC-DS and the texts of its queries."""
+    connection = duckdb.connect(config={"threads": 1, "allow_unsigned_extensions": True})
+    extension = next(Path(duckdb_extension_tpcds.__file__).parent.rglob("*.duckdb_extension"))
+    connection.execute(f"LOAD '{extension}'")
+    connection.execute("CALL dsdgen(sf = 0)")
+    return connection
+
+
+@cache
+def queries() -> dict[str, str]:
+    """The 99 queries of TPC-DS by name."""
+    texts = _catalogue().execute("SELECT query_nr, query FROM tpcds_queries() ORDER BY query_nr").fetchall()
+    return {f"q{number:02}": text.strip().rstrip(";") for number, text in texts}
+
+
+@cache
+def relations() -> tuple[Relation, ...]:
+    """The 24 tables of TPC-DS; a dimension's key is its first column."""
+    columns: dict[str, list[Column]] = defaultdict(list)
+    for table, name, declared in (
+        _catalogue()
+        .execute(
+            "SELECT table_name, column_name, data_type FROM information_schema.columns ORDER BY table_name, ordinal_position"
+        )
+        .fetchall()
+    ):
+        is_key = table not in FACT_TABLES and not columns[table]
+        columns[table].append(Column(name, _type(declared).with_null(not is_key)))
+    return tuple(
+        Relation(table, tuple(its), () if table in FACT_TABLES else (its[0].name,)) for table, its in columns.items()
+    )
+
+
+def _type(declared: str) -> Type:
+    if numbers := re.findall(r"\d+", declared):
+        return Type("decimal", *map(int, numbers))
+    return Type(KINDS[declared])
+
+
+def relations_of(query: str) -> tuple[Relation, ...]:
+    """The relations that a query reads."""
+    names = {table.name.lower() for table in sqlglot.parse_one(query, read="duckdb").find_all(exp.Table)}
+    return tuple(relation for relation in relations() if relation.name in names)
+
+
+def plant(query: str, seed: int) -> dict[str, list[Row]]:
+    """Random rows for the tables of a query.
+
+    Keys are few, so joins find partners. The columns that the query compares with constants mostly have those or their
+    neighbours; a column has the same name nowhere else in TPC-DS, so no scopes are looked at.
+    """
+    rnd, constants = random.Random(seed), _constants(query)
+    mentioned = {c.name.lower() for c in sqlglot.parse_one(query, read="duckdb").find_all(exp.Column)}
+    planted: dict[str, list[Row]] = {}
+    for relation in relations_of(query):
+        count = DIMENSION if relation.key else FACTS
+        planted[relation.name] = [
+            tuple(
+                number
+                if column.name in relation.key
+                else _value(column, constants.get(column.name, []), rnd)
+                if column.name in mentioned
+                else None
+                for column in relation.columns
+            )
+            for number in range(1, count + 1)
+        ]
+    return planted
+
+
+def _value(column: Column, constants: Sequence[Any], rnd: random.Random) -> Any:
+    if rnd.random() < 0.04:
+        return None
+    fitting = [v for v in (_fit(c, column.type) for c in constants) if v is not None]
+    if fitting and rnd.random() < 0.9:
+        return rnd.choice(fitting)
+    if column.name.endswith("_sk"):
+        return rnd.randint(1, DIMENSION)
+    match column.type.kind:
+        case "int":
+            return rnd.randint(1, 4)
+        case "string":
+            return rnd.choice(["a", "bb", "Ccc"])
+        case "date":
+            return datetime.date(2000, 1, rnd.randint(1, 28))
+        case _:
+            return _fit(rnd.choice(["1", "2.5", "9.99", "77", "-1.5"]), column.type)
+
+
+def _fit(value: Any, t: Type) -> Any:
+    """A constant as a value of the type; None if it is none."""
+    try:
+        match t.kind:
+            case "int":
+                return int(value)
+            case "string":
+                return str(value)
+            case "date":
+                return value.date() if isinstance(value, datetime.datetime) else datetime.date.fromisoformat(str(value))
+            case _:
+                fitted = Decimal(str(value)).quantize(Decimal(1).scaleb(-t.scale))
+                return fitted if abs(fitted) < 10 ** (t.precision - t.scale) else None
+    except (ValueError, ArithmeticError):
+        return None
+
+
+def _constants(query: str) -> dict[str, list[Any]]:
+    """What each column is compared with, and what lies beside it."""
+    found: dict[str, list[Any]] = defaultdict(list)
+    comparisons = (exp.EQ, exp.GT, exp.GTE, exp.LT, exp.LTE, exp.Between, exp.In, exp.Like)
+    for node in sqlglot.parse_one(query, read="duckdb").find_all(*comparisons):
+        if not node.find(exp.Query):
+            names = {column.name.lower() for column in node.find_all(exp.Column)}
+            values = [v for side in node.iter_expressions() for v in _constant(side)]
+            for name in names:
+                found[name] += values
+    return found
+
+
+def _constant(side: exp.Expression) -> Iterator[Any]:
+    """The value of a side of a comparison that has no columns, and for numbers and dates its neighbours."""
+    if side.find(exp.Column):
+        return
+    value = duckdb.sql(f"SELECT {side.sql('duckdb')}").fetchone()[0]  # type: ignore[index]
+    if isinstance(value, str):
+        yield value.replace("%", "")
+    else:
+        yield value
+        if isinstance(value, datetime.date):
+            yield from (value + datetime.timedelta(days) for days in (-1, 1, 10))
+        elif isinstance(value, int | Decimal):
+            yield from (value - 1, value + 1)
+
+
+def batches(planted: dict[str, list[Row]], seed: int, count: int = 3) -> list[Batch]:
+    """Most rows, then batches of inserts, deletes and updates, at last deletes of all that is left."""
+    rnd = random.Random(seed)
+    waiting = {table: list(rows) for table, rows in planted.items()}
+    live = {table: [rows.pop() for _ in range(len(rows) * 4 // 5)] for table, rows in waiting.items()}
+    keyed = {relation.name: relation.key for relation in relations()}
+    made: list[Batch] = [[(1, table, row) for table, rows in live.items() for row in rows]]
+    for left in range(count, 0, -1):
+        batch: Batch = []
+        for table, rows in live.items():
+            coming = [waiting[table].pop() for _ in range(-(-len(waiting[table]) // left))]
+            rnd.shuffle(rows)
+            going = [rows.pop() for _ in range(max(1, len(rows) // 10))]
+            old = [rows.pop() for _ in range(max(1, len(rows) // 10))]
+            new = [_mixed(row, rnd.choice(planted[table]), bool(keyed[table]), rnd) for row in old]
+            batch += [(-1, table, row) for row in going + old] + [(1, table, row) for row in coming + new]
+            rows += coming + new
+        made.append(batch)
+    return [*made, [(-1, table, row) for table, rows in live.items() for row in rows]]
+
+
+def _mixed(row: Row, other: Row, keeps_first: bool, rnd: random.Random) -> Row:
+    """The row with some of another's values, under the same key."""
+    mixed = tuple(b if rnd.random() < 0.3 else a for a, b in zip(row, other, strict=True))
+    return (row[0], *mixed[1:]) if keeps_first else mixed
