@@ -160,7 +160,8 @@ class GroupReader:
     def _add_aggregate(self, node: exp.Expr) -> Var:
         """The column of an aggregate call; equal ones are one."""
         columns = list(node.find_all(exp.Column))
-        if columns and self.base.parent is not None and not any(self.base.has(c) for c in columns):
+        # a column that no query has is unknown, and said to be so where the argument is read
+        if any(self.base.is_outer(c) for c in columns) and not any(self.base.has(c) for c in columns):
             hint = "aggregate in the outer query, in a derived table"
             self.names.fail(node, "an aggregate of an outer query's columns", "misplaced-aggregate", hint)
         wanted = read_call(node, self.base, self.read_base)

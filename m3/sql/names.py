@@ -128,6 +128,13 @@ class Names:
         """Whether a reference could mean a column of this block."""
         return any(True for _ in self.candidates(node))
 
+    def is_outer(self, node: exp.Column) -> bool:
+        """Whether a reference could mean a column of a block around this one."""
+        names = self.parent
+        while names is not None and not names.has(node) and not (names.base is not None and names.base.has(node)):
+            names = names.parent
+        return names is not None
+
     def column(self, variable: Scalar) -> Column | None:
         """What is known of a variable of this block's tables."""
         every = (*(c for t in self.tables for c in t.columns), *self.merged.values())
