@@ -18,8 +18,8 @@ __all__ = ["forms_by_word", "suggest"]
 
 #: A word before a parenthesis, or what is written between two arguments.
 WORD = re.compile(r"[A-Z][A-Z0-9_]*(?=\()")
-#: How near a name has to be to be suggested, from 0 to 1.
-NEAR = 0.6
+#: How near a name has to be to be suggested, from 0 to 1: a typing error in four letters; farther ones mean something else (SOUNDEX, ROUND).
+NEAR = 0.75
 
 
 def suggest(name: str, dialect: str | None, count: int = 3) -> tuple[str, ...]:

@@ -21,6 +21,7 @@ from m3.evaluate import DEFAULTS, coerce
 from m3.scalars import Const, Scalar, call
 from m3.sql.block import AggregateCall, Place
 from m3.sql.expressions import is_bare_null
+from m3.sql.hints import hint_name
 from m3.sql.list_calls import EMPTY_LIST, EMPTY_LISTS, IGNORE_NULLS, skips_nulls
 from m3.sql.names import Names
 
@@ -46,10 +47,6 @@ OF_PAIRS: Mapping[type[exp.Expr], str] = {
 #: Dialects in which truth values are added up, as 1 and 0.
 COUNTED = ("mysql", "duckdb", "sqlite")
 SYMMETRIC = (exp.Corr, exp.CovarPop, exp.CovarSamp)
-HINT = (
-    "SUM, COUNT, AVG, MIN, MAX, VARIANCE, STDDEV, BOOL_AND, BOOL_OR, ANY_VALUE, ARG_MAX, ARG_MIN, FIRST, LAST, MEDIAN, "
-    "PERCENTILE_CONT, PERCENTILE_DISC, MODE, STRING_AGG, ARRAY_AGG, BIT_AND, BIT_OR, BIT_XOR, CORR, COVAR and REGR, also with FILTER, can be maintained"
-)
 BITS: Mapping[type[exp.Expr], str] = {
     exp.BitwiseAndAgg: "bit_and", exp.BitwiseOrAgg: "bit_or", exp.BitwiseXorAgg: "bit_xor",
 }  # fmt: skip
@@ -91,7 +88,8 @@ def read_call(node: exp.Expr, names: Names, read: Callable[[exp.Expr], Scalar]) 
     if row:
         nodes = nodes[0].expressions
     if not nodes or not all(isinstance(n, exp.Expr) for n in nodes):
-        names.fail(node, f"{names.context.source.name(node)} of nothing", "wrong-arity", HINT)
+        name = names.context.source.name(node)
+        names.fail(node, f"{name} of nothing", "wrong-arity", hint_name(name, names.context.dialect))
     if node.args.get("expressions") and not isinstance(node, exp.Count):
         hint = "GREATEST or LEAST of several values; ROW_NUMBER() OVER (.. ORDER BY ..) <= n for several rows"
         names.fail(node, f"{names.context.source.name(node)} with several arguments", "wrong-arity", hint)
@@ -151,7 +149,9 @@ def _read_single(
             names.fail(node, f"{names.context.source.name(node)} of {args[0].type}", "type-mismatch", "a condition")
         return AggregateCall(EXTREMES[kind], args, where, False, args[0].type.with_null())
     if kind not in SUMS and kind not in MOMENTS:
-        names.fail(node, f"{names.context.source.name(node)} cannot be maintained", "unsupported-aggregate", HINT)
+        name = names.context.source.name(node)
+        hint = hint_name(name, names.context.dialect)
+        names.fail(node, f"{name} cannot be maintained", "unsupported-aggregate", hint)
     if is_bare_null(args[0]):
         args = (Const(None, INT.with_null()),)
     if args[0].type.kind == "bool" and kind in SUMS and names.context.dialect in COUNTED:

@@ -2,35 +2,25 @@
 
 from __future__ import annotations
 
-import difflib
-import re
-from collections.abc import Iterator, Mapping
-from functools import lru_cache
+from collections.abc import Mapping
 from typing import Protocol
 
 import sqlglot
 from sqlglot import exp
 from sqlglot.dialects.dialect import Dialect
 
-from m3.dictionary import DIALECTS, ENTRIES
+from m3.dictionary import DIALECTS
+from m3.dictionary.suggest import suggest
 from m3.errors import M3Error
 from m3.sql.places import FAILURES, Source
 
-__all__ = ["hint_call"]
+__all__ = ["hint_call", "hint_name"]
 
-CALL = re.compile(r"([A-Z][A-Z0-9_]*)\(")
 #: How people call the dialects.
 NAMES: Mapping[str, str] = {
     "postgres": "PostgreSQL", "spark": "Spark", "duckdb": "DuckDB", "mysql": "MySQL", "tsql": "SQL Server", "snowflake": "Snowflake",
     "bigquery": "BigQuery", "trino": "Trino",
 }  # fmt: skip
-#: Functions that have no row in the dictionary.
-AGGREGATES = (
-    "SUM", "COUNT", "AVG", "MIN", "MAX", "VARIANCE", "STDDEV", "ANY_VALUE", "MEDIAN", "MODE", "STRING_AGG", "CORR", "CAST", "COALESCE",
-    "NULLIF", "ROW_NUMBER", "RANK", "LAG", "LEAD",
-)  # fmt: skip
-#: How near a name has to be, from 0 to 1.
-NEAR = 0.7
 
 
 class Reading(Protocol):
@@ -52,8 +42,8 @@ def hint_call(reader: Reading, node: exp.Expr) -> str:
     """
     name = reader.source.name(node)
     if not name.isidentifier():
-        return "write it with other operators or functions: docs/sql.md has what is maintained"
-    return _translate(reader, node, name) or _suggest(name, reader.dialect)
+        return "write it with other operators or functions: docs/functions.md has those that are maintained"
+    return _translate(reader, node, name) or hint_name(name, reader.dialect)
 
 
 def _translate(reader: Reading, node: exp.Expr, name: str) -> str:
@@ -77,31 +67,14 @@ def _translate(reader: Reading, node: exp.Expr, name: str) -> str:
     return f"{name} is not in {NAMES.get(here, 'this dialect')}: {'; '.join(meant[:3])}" if meant else ""
 
 
-def _suggest(name: str, dialect: str | None) -> str:
-    """The forms of the same name, or else of the nearest names."""
-    known = _forms_by_name(dialect)
-    near = [name] if name in known else difflib.get_close_matches(name, known, 2, NEAR)
-    forms = [form for word in near for form in known[word]]
-    if forms:
-        return f"write {' or '.join(forms[:3])}" if name in known else f"did you mean {' or '.join(forms[:3])}?"
-    return "docs/sql.md has what is maintained; a column of a table can hold what is computed elsewhere"
+def hint_name(name: str, dialect: str | None) -> str:
+    """The forms of the function or aggregate of a name, or else of the nearest names.
 
-
-@lru_cache(maxsize=16)
-def _forms_by_name(dialect: str | None) -> Mapping[str, tuple[str, ...]]:
-    found: dict[str, list[str]] = {}
-    for name, form in _list_forms(dialect):
-        found.setdefault(name, []).append(form)
-    return {name: tuple(dict.fromkeys(forms)) for name, forms in found.items()}
-
-
-def _list_forms(dialect: str | None) -> Iterator[tuple[str, str]]:
-    yield from ((name, f"{name}(..)") for name in AGGREGATES)
-    for entry in ENTRIES.values():
-        texts = [f.text for f in entry.said if not f.dialects or dialect in f.dialects] or [entry.text] * (
-            not entry.forms
-        )
-        for text in texts:
-            call = CALL.match(text)
-            if call is not None:
-                yield call[1], text.partition(":")[0]
+    >>> hint_name("MEDAIN", "postgres"), hint_name("ROUND", "postgres")
+    ('did you mean MEDIAN(x)?', 'write ROUND(x) or ROUND(x, digits)')
+    """
+    forms = suggest(name, dialect)
+    if not forms:
+        return "docs/functions.md has what is maintained; a column of a table can hold what is computed elsewhere"
+    same = forms[0].startswith(f"{name}(")
+    return f"write {' or '.join(forms)}" if same else f"did you mean {' or '.join(forms)}?"

@@ -127,7 +127,10 @@ class Source:
     def name(self, node: exp.Expr) -> str:
         """What a node is called where it is written: the function's name, or else its text."""
         text = self.text(node)
-        called = (CALLED if "(" in text or not isinstance(node, exp.Func) else NAMED).match(text)
+        if isinstance(node.this, exp.Expr) and "(" not in text and text == self.text(node.this):
+            text, called = node.sql(self.dialect), None  # the tokens behind it have no place: a[1], a -> 'b'
+        else:
+            called = (CALLED if "(" in text or not isinstance(node, exp.Func) else NAMED).match(text)
         return called[1].upper() if called else f"`{shortened(' '.join(text.split()), 60)}`"
 
     def text(self, node: exp.Expr) -> str:
@@ -239,6 +242,7 @@ CALLED, NAMED = re.compile(r"([A-Za-z_][\w.]*)\s*\("), re.compile(r"([A-Za-z_]\w
 #: Forms that are no functions to sqlglot -> the words before their parentheses.
 WORDS: Mapping[type[exp.Expr], tuple[str, ...]] = {
     exp.Exists: ("EXISTS",), exp.Cast: ("CAST",), exp.TryCast: ("TRY_CAST", "CAST"), exp.Coalesce: ("COALESCE",),
+    exp.LogicalAnd: ("EVERY", *exp.LogicalAnd.sql_names()), exp.JSONObjectAgg: ("JSON_OBJECTAGG", "JSON_OBJECT_AGG"),
 }  # fmt: skip
 #: How sqlglot says that a text is not SQL; for calls without the arguments that it rewrites in many ways.
 FAILURES = (sqlglot.errors.SqlglotError, ValueError, TypeError, AttributeError, LookupError)

@@ -119,6 +119,7 @@ def shuffled(random: Random, sql: str, dialect: str | None) -> str:
         ("spark", "TO_CHAR(d, 'YYYY-MM')", ""),
         ("postgres", "LENGHT(s)", "did you mean LENGTH("),
         ("postgres", "LEVENSTEIN(s, s)", "did you mean LEVENSHTEIN("),
+        ("tsql", "APPROX_PERCENTILE_CONT(0.5) WITHIN GROUP (ORDER BY x)", "did you mean PERCENTILE_CONT("),
     ],
 )
 def test_hints_lead_to_what_compiles(dialect, call, hint):
@@ -127,3 +128,20 @@ def test_hints_lead_to_what_compiles(dialect, call, hint):
     assert hint in "".join(e.hint for e in errors)
     for said in re.findall(r", it is (.*?)(?:;|$)", "".join(e.hint for e in errors)):
         assert check_views(SMALL, {"v": sql.format(said)}, dialect) == ()
+
+
+@pytest.mark.parametrize(
+    ("dialect", "call", "said"),
+    [
+        ("duckdb", "s[1]", "`s[1]` is not supported"),
+        ("postgres", "(ARRAY[1, 2])[1]", "`(ARRAY[1, 2])[1]` is not supported"),
+        ("duckdb", "x::json -> 'a'", "`CAST(x AS JSON) -> '$.a'` is not supported"),
+        ("postgres", "SUM(z)", "no column 'z'"),
+        ("postgres", "EVERY(x)", "EVERY of DECIMAL(6, 2)"),
+        ("mysql", "JSON_OBJECTAGG(s, x)", "JSON_OBJECTAGG of nothing"),
+        ("bigquery", "HLL_COUNT.EXTRACT(x)", "HLL_COUNT.EXTRACT is not supported"),
+        ("spark", "APPROX_TOP_K(x)", "APPROX_TOP_K cannot be maintained"),
+    ],
+)
+def test_what_is_refused_is_called_as_it_is_written(dialect, call, said):
+    assert [e.message for e in check_views(SMALL, {"v": f"SELECT {call} AS q FROM r"}, dialect)] == [said]
