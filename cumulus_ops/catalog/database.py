@@ -252,7 +252,7 @@ def clock_s(connection: Connection) -> float:
 
 
 #: The newest migration.
-SCHEMA = "0025"
+SCHEMA = "0026"
 
 Result = TypeVar("Result")
 BUSY_TIMEOUT_MS = 60_000

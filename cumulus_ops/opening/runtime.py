@@ -135,7 +135,7 @@ PLACES = {
 
 
 #: Counts the rules by which views are compiled. Where a new one makes another program of a view, a state of before is refused; all others
-#: go on. 2: quotients and averages have 19 decimals. 3: sums of lines share a map, alternatives of EXISTS are looked up.
+#: go on. 2: quotients and averages have 19 decimals. 3: sums of lines share a map, alternatives of EXISTS are looked up, chains of FULL JOINs are trees.
 RULES = 3
 
 
