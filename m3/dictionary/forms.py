@@ -22,17 +22,12 @@ from sqlglot.errors import SqlglotError
 
 from m3.dictionary import BY_HAND, ENTRIES, PLACEHOLDERS, Form
 from m3.dictionary.formats import translate
+from m3.dictionary.operation import Operation
+from m3.dictionary.paths import expand_path
 from m3.dictionary.units import unit_of
 from m3.errors import ProgramError
 
 __all__ = ["Operation", "expand", "expand_by_name", "fill", "match", "parse_meaning", "spell_unit"]
-
-
-class Operation(exp.Expression, exp.Func):
-    """A call of an operation of M3: its name, then its arguments."""
-
-    arg_types = {"this": True, "expressions": False}  # noqa: RUF012  # sqlglot's own way to declare arguments
-    is_var_len_args = True
 
 
 class _Bare(Dialect):
@@ -63,7 +58,10 @@ def expand(node: exp.Expr, dialect: str | None) -> exp.Expr | None:
 
 
 def expand_by_name(node: exp.Expr, dialect: str | None) -> exp.Expr | None:
-    """The same, of forms that begin with the call's name: no other form has to be parsed for that."""
+    """The same, of places inside of texts, and of forms that begin with the call's name: no other form has to be parsed for that."""
+    inside = expand_path(node, dialect)
+    if inside is not None:
+        return inside
     name = node.name if isinstance(node, exp.Anonymous) else node.sql_name() if isinstance(node, exp.Func) else ""
     return _expand(node, _patterns_of(name.upper(), dialect), dialect) if name else None
 

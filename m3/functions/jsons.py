@@ -3,6 +3,8 @@
 A path is the JSON array of its keys and indexes, ``'["a",0]'`` for ``$.a[0]``; a negative index counts from the end.
 
 >>> from m3.datatypes import STRING
+>>> [KERNELS["json_value"]([text, '["a"]'], STRING) for text in ('{"a": "b"}', '{"a": null}', '{}')]
+['"b"', 'null', None]
 >>> json_text(['{"a": [1.50, {"b": true}]}', '["a",0]'], STRING), json_text(['{"a": [1.50, {"b": true}]}', '["a",1]'], STRING)
 ('1.50', '{"b":true}')
 """
@@ -24,6 +26,8 @@ __all__ = ["KERNELS", "json_text"]
 
 #: Objects and arrays within each other: how many Python can hold depends on who calls.
 DEEPEST = 100
+#: What is where nothing is; null is None.
+MISSING = object()
 
 
 class _Number(str):
@@ -49,9 +53,29 @@ def json_text(args: list[Any], _: Type) -> Value:
     """A text as it is, anything else as compact JSON with numbers as they are written; None for null and what is missing.
 
     Raises:
+        ValueProblem: see :func:`_find_value`.
+    """
+    value = _find_value(*args)
+    return None if value is None or value is MISSING else str(value) if isinstance(value, str) else _write_value(value)
+
+
+def _json_scalar(args: list[Any], to: Type) -> Value:
+    """The same, None also for objects and arrays."""
+    return None if isinstance(_find_value(*args), dict | list) else json_text(args, to)
+
+
+def _json_value(args: list[Any], _: Type) -> Value:
+    """Compact JSON, with quotes around texts, and the word ``null``; None for what is missing."""
+    value = _find_value(*args)
+    return None if value is MISSING else _write_value(value)
+
+
+def _find_value(text: str, path: str) -> Any:
+    """What is at a path, :data:`MISSING` if nothing is.
+
+    Raises:
         ValueProblem: the text is not JSON, or deeper than :data:`DEEPEST`.
     """
-    text, path = args
     steps = _steps(path)
     try:
         value = json.loads(text, parse_float=_Number, parse_int=_Number, parse_constant=_refuse_constant)
@@ -66,7 +90,7 @@ def json_text(args: list[Any], _: Type) -> Value:
         ) from error
     for step in steps:
         value = _member(value, step)
-    return None if value is None else str(value) if isinstance(value, str) else _write_value(value)
+    return value
 
 
 def _require_flat(value: Any) -> None:
@@ -80,9 +104,9 @@ def _require_flat(value: Any) -> None:
 
 def _member(value: Any, step: str | int) -> Any:
     if isinstance(step, str):
-        return value.get(step) if isinstance(value, dict) else None
+        return value.get(step, MISSING) if isinstance(value, dict) else MISSING
     inside = isinstance(value, list) and -len(value) <= step < len(value)
-    return value[step] if inside else None
+    return value[step] if inside else MISSING
 
 
 def _write_value(value: Any) -> str:
@@ -104,5 +128,7 @@ def _try_json_text(args: list[Any], to: Type) -> Value:
 
 KERNELS: Mapping[str, Compute] = {
     "json_text": json_text,
+    "json_scalar": _json_scalar,
+    "json_value": _json_value,
     "try_json_text": _try_json_text,
 }

@@ -131,6 +131,26 @@ def _initcap(args: list[Any], _: Type) -> str:
     return "".join(result)
 
 
+def _find_part(text: str, delimiter: str, number: int) -> str | None:
+    parts = text.split(delimiter) if delimiter else [text]
+    return parts[number - (number > 0)] if 0 < abs(number) <= len(parts) else None
+
+
+def _take_part(args: list[Any], _: Type) -> str:
+    part = _find_part(*args)
+    if part is None:
+        hint = "a function that is NULL there: SPLIT_PART, TRY_ELEMENT_AT, SAFE_OFFSET"
+        raise ValueProblem(f"no part {args[2]} in {shortened(args[0], 60)!r}", kind="out-of-domain", hint=hint)
+    return part
+
+
+def _before_or_behind(text: str, delimiter: str, number: int) -> str:
+    if not delimiter or not number:
+        return ""
+    parts = text.split(delimiter) if number > 0 else text.rsplit(delimiter)
+    return delimiter.join(parts[:number] if number > 0 else parts[number:])
+
+
 def _split_part(args: list[Any], _: Type) -> str:
     text, delimiter, index = args
     if index == 0:
@@ -223,6 +243,9 @@ KERNELS: Mapping[str, Compute] = {
     "ends_with": lambda args, _: args[0].endswith(args[1]),
     "contains": lambda args, _: args[1] in args[0],
     "split_part": _split_part,
+    "find_part": lambda args, _: _find_part(*args),
+    "take_part": _take_part,
+    "substring_index": lambda args, _: _before_or_behind(*args),
     "count_parts": lambda args, _: len(args[0].split(args[1])) if args[1] else 1,
     "ascii": lambda args, _: ord(args[0][0]) if args[0] else 0,
     "chr": _chr,

@@ -6,7 +6,6 @@ its delimiters and one, and the n-th is ``SPLIT_PART(text, delimiter, n)``.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -14,6 +13,7 @@ from sqlglot import exp
 
 from m3.algebra.normal import common_type
 from m3.datatypes import INT, TIMESTAMP
+from m3.dictionary.paths import plain_delimiter
 from m3.scalars import Const, Scalar, Var, const
 from m3.simplify import simplify
 from m3.sql.block import Block, Numbers, Output, Table
@@ -258,7 +258,9 @@ def _split_text(node: exp.Expr, number: Scalar, reader: ExpressionReader) -> tup
         reader.source.fail(node, "a text that is split by something else", "wrong-arity", "text, delimiter")
     text, delimiter = reader.read(given[0]), reader.read(given[1])
     if isinstance(node, exp.RegexpSplit) or name == "regexp_split_to_table":
-        delimiter = const(_read_pattern(node, delimiter, reader))
+        written = delimiter.value if isinstance(delimiter, Const) and isinstance(delimiter.value, str) else ""
+        with reader.source.guard(node):
+            delimiter = const(plain_delimiter(written))
     if not isinstance(delimiter, Const) or not isinstance(delimiter.value, str) or not delimiter.value:
         hint = "split by a text that is written out and not empty"
         reader.source.fail(
@@ -268,22 +270,3 @@ def _split_text(node: exp.Expr, number: Scalar, reader: ExpressionReader) -> tup
     if reader.dialect in NO_PARTS and name != "regexp_split_to_table":
         count = reader.call(node, "case", reader.call(node, "eq", text, const("")), const(0), count)
     return count, reader.call(node, "split_part", text, delimiter, number)
-
-
-#: Characters that mean something in a regular expression.
-SPECIAL = r"\.[]{}()*+?^$|"
-
-
-def _read_pattern(node: exp.Expr, pattern: Scalar, reader: ExpressionReader) -> str:
-    """The text that a regular expression matches, if it is one.
-
-    Raises:
-        CompileError: it matches several.
-    """
-    written = pattern.value if isinstance(pattern, Const) and isinstance(pattern.value, str) else ""
-    plain = re.sub(r"\\([^A-Za-z0-9])|\[([^\^\]\\])\]", lambda m: "\0" + (m[1] or m[2]), written)
-    found = re.sub(r"\0(.)", r"\1", plain, flags=re.DOTALL)
-    if not written or any(c in SPECIAL for c in re.sub(r"\0.", "", plain, flags=re.DOTALL)):
-        hint = "split by a text: '[|]' or '\\\\|' for one of the characters that mean something there"
-        reader.source.fail(node, "a text that is split by a regular expression", "unsupported-expression", hint)
-    return found

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 
 from sqlglot import exp
@@ -24,14 +23,6 @@ SUBSTRINGS = {
 LEAVING_OUT = ("postgres", "redshift", "materialize", "risingwave", "duckdb")
 NO_NEGATIVE_LENGTH = ("tsql", "bigquery")
 BACKSLASH = "\\"
-
-
-def _refuse_others(reader: ExpressionReader, node: exp.Expr, *names: str) -> None:
-    """Fail if the node has other arguments than these."""
-    extra = [name for name, value in node.args.items() if value and name not in (*names, "safe", "negate")]
-    if extra:
-        message = f"{reader.source.name(node)} with {extra[0].replace('_', ' ')}"
-        reader.source.fail(node, message, "unsupported-expression", f"only with {', '.join(names)}")
 
 
 def _read_substring(reader: ExpressionReader, node: exp.Expr) -> Scalar:
@@ -107,27 +98,6 @@ def _match_pattern(reader: ExpressionReader, node: exp.Expr, escape: Scalar | No
     return reader.call(node, "like", text, pattern, *([escape] if escape is not None else []))
 
 
-def _read_json(reader: ExpressionReader, node: exp.Expr) -> Scalar:
-    """``->>``, JSON_EXTRACT_STRING, GET_JSON_OBJECT: the text at a constant path. In Spark it is NULL where there is no JSON."""
-    inner: exp.Expr = node
-    steps: list[str | int] = []
-    while isinstance(inner, exp.JSONExtract | exp.JSONExtractScalar):
-        path, found = inner.args.get("expression"), []
-        for part in path.expressions if isinstance(path, exp.JSONPath) else [None]:
-            step = part.this if isinstance(part, exp.JSONPathKey | exp.JSONPathSubscript) else None
-            if isinstance(step, str | int):
-                found.append(step)
-            elif not isinstance(part, exp.JSONPathRoot):
-                hint = "constant keys and indexes: a ->> 'b'"
-                reader.source.fail(inner, "this path in JSON", "unsupported-expression", hint)
-        steps = [*found, *steps]
-        inner = inner.this.unnest()
-    if isinstance(inner, exp.Cast) and inner.to.this.value in ("JSON", "JSONB", "VARIANT"):
-        inner = inner.this
-    op = "try_json_text" if reader.dialect in ("spark", "databricks") else "json_text"
-    return reader.call(node, op, reader.read_text(inner), const(json.dumps(steps, ensure_ascii=False)))
-
-
 TEXTS: Mapping[type[exp.Expr], Handler] = {
     exp.Substring: _read_substring,
     exp.Left: _read_end,
@@ -139,5 +109,4 @@ TEXTS: Mapping[type[exp.Expr], Handler] = {
     exp.Escape: _read_escape,
     **REGEXES,
     exp.SimilarTo: refuse_form("SIMILAR TO is not supported", "LIKE, or a regular expression with RLIKE or ~"),
-    exp.JSONExtractScalar: _read_json,
 }

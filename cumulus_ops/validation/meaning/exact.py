@@ -44,14 +44,22 @@ __all__ = ["FUNCTIONS", "STATISTICS", "WIDE", "Needed", "at_path", "of_pairs", "
 
 #: Objects and arrays within each other.
 DEEPEST = 100
+#: What is at a path that leads nowhere.
+NOTHING = object()
 
 
 class _Written(str):
     """A number, in the digits that it is written with."""
 
 
-def at_path(text: str, path: str) -> str | None:
+def at_path(text: str, path: str, *, scalar: bool = False, quoted: bool = False) -> str | None:
     """What is at a path, a JSON array of keys and places; None for null and for nothing.
+
+    Args:
+        text: holds JSON.
+        path: the keys and places.
+        scalar: None for objects and arrays as well.
+        quoted: as JSON, with quotes around texts and the word null.
 
     Raises:
         ValueError: the text is no JSON.
@@ -65,9 +73,13 @@ def at_path(text: str, path: str) -> str | None:
         raise ValueError("JSON that is too deep") from error
     for step in json.loads(path):
         try:
-            value = value[step] if isinstance(value, dict if isinstance(step, str) else list) else None
+            value = value[step] if isinstance(value, dict if isinstance(step, str) else list) else NOTHING
         except LookupError:
-            value = None
+            value = NOTHING
+    if quoted:
+        return None if value is NOTHING else _compact(value)
+    if value is NOTHING or (scalar and isinstance(value, dict | list)):
+        return None
     return value if value is None or isinstance(value, str) else _compact(value)
 
 
@@ -101,6 +113,19 @@ def _compact(value: Any) -> str:
         case _Written():
             return str(value)
     return json.dumps(value, ensure_ascii=False)
+
+
+def _cut(text: str, delimiter: str, number: int) -> str:
+    """What is before so many delimiters, or behind so many from the end."""
+    if not delimiter or not number:
+        return ""
+    at = -1 if number > 0 else len(text)
+    for turn in range(abs(number)):
+        start = at + (len(delimiter) if turn and number > 0 else number > 0)
+        at = text.find(delimiter, start) if number > 0 else text.rfind(delimiter, 0, at)
+        if at < 0:
+            return text
+    return text[:at] if number > 0 else text[at + len(delimiter) :]
 
 
 WIDE = Context(prec=400, rounding=ROUND_HALF_UP)
@@ -453,6 +478,9 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
     "ceil": _whole(math.ceil),
     "floor": _whole(math.floor),
     "json": lambda _, text, path: at_path(text, path),
+    "json_scalar": lambda _, text, path: at_path(text, path, scalar=True),
+    "json_value": lambda _, text, path: at_path(text, path, quoted=True),
+    "substring_index": lambda _, text, delimiter, number: _cut(text, delimiter, number),
     "try_json": lambda _, text, path: try_at_path(text, path),
     **{name: lambda _, rows, name=name: of_pairs(name, rows) for name in STATISTICS},
 }

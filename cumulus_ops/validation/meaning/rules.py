@@ -27,7 +27,7 @@ from cumulus_ops.validation.meaning.numbers import EXPM1, LOG1P, NUMBERS, arithm
 from cumulus_ops.validation.meaning.reader import VALUES, Reader, Rule
 from cumulus_ops.validation.meaning.regexes import REGEXES
 from cumulus_ops.validation.meaning.terms import Term, as_type, cast, fn, number, refusal
-from cumulus_ops.validation.meaning.texts import JSONS, TEXTS, as_text, place
+from cumulus_ops.validation.meaning.texts import TEXTS, as_text, place
 from cumulus_ops.validation.meaning.windows import WINDOWS
 from m3.datatypes import BOOL, DATE, INT, STRING, Type
 from m3.dictionary import CONVERTED, FUNCTIONS
@@ -189,7 +189,7 @@ def _drop_sign(rule: Rule) -> Rule:
 
 def _element(reader: Reader, node: exp.Expr) -> Term:
     """The first element of a list is FIRST, and the last one LAST."""
-    if not is_list(node.this) or len(node.expressions) != 1:
+    if not is_list(node.this) or len(node.expressions) != 1:  # a part of a text has been read by now
         raise refusal("an element of an array")
     at, start = node.expressions[0], node.args.get("offset") or 0
     is_last = at == exp.Neg(this=exp.Literal.number(1)) and start == 1
@@ -208,6 +208,6 @@ def _element(reader: Reader, node: exp.Expr) -> Term:
 _CASTS: Mapping[type[exp.Expr], Rule] = {form: VALUES[form] for form in (exp.Cast, exp.TryCast)}
 
 RULES: Mapping[type[exp.Expr], Rule] = {
-    **VALUES, **LOGIC, **{form: _drop_sign(rule) for form, rule in {**NUMBERS, **_CASTS}.items()}, **TEXTS, **REGEXES, **JSONS, **MOMENTS, **AGGREGATES, **WINDOWS,
+    **VALUES, **LOGIC, **{form: _drop_sign(rule) for form, rule in {**NUMBERS, **_CASTS}.items()}, **TEXTS, **REGEXES, **MOMENTS, **AGGREGATES, **WINDOWS,
     **of_lists({**LOGIC, **TEXTS}), exp.Bracket: _element, exp.Anonymous: _anonymous, Operation: _operation,
 }  # fmt: skip

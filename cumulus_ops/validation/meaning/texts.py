@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterator, Mapping
 
 from sqlglot import exp
@@ -12,7 +11,7 @@ from cumulus_ops.validation.meaning.reader import Reader, Rule, cast_to
 from cumulus_ops.validation.meaning.terms import Term, as_type, cast, fn, number, refusal, text, when
 from m3.datatypes import BOOL, INT, STRING
 
-__all__ = ["JSONS", "TEXTS", "as_text", "place"]
+__all__ = ["TEXTS", "as_text", "place"]
 
 
 Build = Callable[..., exp.Expr]
@@ -197,29 +196,3 @@ TEXTS: Mapping[type[exp.Expr], Rule] = {
     exp.ILike: _like,
     exp.Escape: _escape,
 }
-
-
-# Texts that hold JSON: a value at a constant path is the text that ``->>`` gives.
-
-
-TYPES = ("JSON", "JSONB", "VARIANT")
-
-
-def _value(reader: Reader, node: exp.Expr) -> Term:
-    """``a -> 'b' ->> 0``, JSON_EXTRACT_STRING, GET_JSON_OBJECT. What is no JSON is an error, in Spark NULL."""
-    inner, steps = node, list[str | int]()
-    while isinstance(inner, exp.JSONExtract | exp.JSONExtractScalar):
-        path = inner.args["expression"]
-        if not isinstance(path, exp.JSONPath):
-            raise refusal("a path in JSON that is not constant")
-        found = [part.this for part in path.expressions if not isinstance(part, exp.JSONPathRoot)]
-        if not all(isinstance(step, str | int) for step in found):
-            raise refusal("a path in JSON with more than keys and places")
-        inner, steps = inner.this.unnest(), [*found, *steps]
-    if isinstance(inner, exp.Cast) and inner.to.this.value in TYPES:
-        inner = inner.this
-    function = "try_json" if reader.dialect in ("spark", "databricks") else "json"
-    return Term(reader.exactly(function, STRING, as_text(reader, inner).node, text(json.dumps(steps))), STRING)
-
-
-JSONS: Mapping[type[exp.Expr], Rule] = {exp.JSONExtractScalar: _value}
