@@ -103,6 +103,10 @@ SCALARS: dict[str, tuple[str, ...]] = {
         "select emp_id, ename ~* '^[A-C].*N' as a, ename !~* 'BO+' as b, regexp_like(ename, 'N{1,2}$', 'i') as c, ename ~* '\\DY' as d from employees",
         "select emp_id, regexp_matches(ename, '(?i)^[A-C].*N') as a, not regexp_matches(ename, '(?i)BO+') as b, regexp_matches(ename, '(?i)N{1,2}$') as c, regexp_matches(ename, '(?i)\\DY') as d from employees",
     ),
+    "matches": (
+        D,
+        "select emp_id, regexp_replace(ename, '[AEIOU]+', '-', 'g') as a, regexp_replace(ename, '(.)[A-Z]', '<\\1>') as b, regexp_extract(ename, '[A-Z](.)', 1) as c, regexp_extract(ename, 'x', 0) = '' as d from employees",
+    ),
     "bits_of_texts": (P, "select emp_id, bit_length(ename || 'ß') as n from employees"),
     "unless_nan": (
         S,
