@@ -42,9 +42,9 @@ def _common(name: str) -> Callable[[Sequence[Operand]], Type]:
 
 
 NUMBERS = (
-    Entry("mod", "a % b, with the sign of a", ("numeric",) * 2, lambda a: arithmetic_type("mod", a), alike=True, fails=("division-by-zero",), forms=("x % z := ...", "MOD(x, z) := ...", "FMOD(x, z)",), examples={"-7 % 3": "-1"}),
+    Entry("mod", "a % b, with the sign of a", ("numeric",) * 2, lambda a: arithmetic_type("mod", a), alike=True, fails=("division-by-zero",), forms=("x % z := ...", "MOD(x, z) := ...", "duckdb | FMOD(x, z) := mod(mod(x, z) + z, z)", "FMOD(x, z)",), differs={"duckdb": "FMOD, which has the sign of b, computes in floating point"}, examples={"-7 % 3": "-1"}),
     Entry("pmod", "PMOD(a, b), not negative where b is not", ("numeric",) * 2, lambda a: arithmetic_type("mod", a), alike=True, fails=("division-by-zero",), forms=("PMOD(x, z)",), examples={"PMOD(-7, 3)": "2"}),
-    Entry("idiv", "a DIV b, towards zero", ("numeric",) * 2, INT, alike=True, fails=("division-by-zero",), forms=("spark mysql generic | x DIV z := ...", "duckdb | x // z := ...", "postgres spark bigquery | DIV(x, z) := ...",), examples={"DIV(-7, 2)": "-3"}),
+    Entry("idiv", "a DIV b, towards zero", ("numeric",) * 2, INT, alike=True, fails=("division-by-zero",), forms=("spark mysql generic | x DIV z := ...", "duckdb | n // i := ...", "postgres spark bigquery | DIV(x, z) := ...",), examples={"DIV(-7, 2)": "-3"}),
     Entry("series_length", "SERIES_LENGTH(a): how many elements a series has, up to 100,000", ("int",), INT, fails=("out-of-domain",)),
     Entry("abs", "|a|", ("numeric",), first_type, fails=("overflow",), bounded=True, forms=("ABS(x)",), examples={"ABS(-2)": "2"}),
     Entry("sign", "-1, 0 or 1", ("numeric",), _sign_type, rises=(0,), forms=("SIGN(x)", "SIGNUM(x)",), examples={"SIGN(-2)": "-1"}),

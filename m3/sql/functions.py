@@ -215,9 +215,11 @@ def _read_divide(reader: ExpressionReader, node: exp.Expr) -> Scalar:
 
 
 def _read_rest(reader: ExpressionReader, node: exp.Expr) -> Scalar:
-    return _divide_by(
-        reader, node, "mod" if isinstance(node, exp.Mod) else "idiv", *_read_operands(reader, node), NULL_REST_BY_ZERO
-    )
+    left, right = _read_operands(reader, node)
+    if isinstance(node, exp.IntDiv) and reader.dialect == "duckdb" and {left.type.kind, right.type.kind} != {"int"}:
+        # DuckDB cuts nothing off there: 7.5 // 2 is 3.75
+        reader.source.fail(node, "// of numbers that are not INT", "type-mismatch", "a / b, or TRUNC(a / b)")
+    return _divide_by(reader, node, "mod" if isinstance(node, exp.Mod) else "idiv", left, right, NULL_REST_BY_ZERO)
 
 
 def _divide_by(

@@ -99,6 +99,10 @@ def _call(reader: ExpressionReader, node: exp.Expr, op: str, pattern: str | None
 
 def _read_like(reader: ExpressionReader, node: exp.Expr) -> Scalar:
     """RLIKE, ``~``, REGEXP_LIKE and their like; Snowflake's, and REGEXP_FULL_MATCH, are of the whole text."""
+    if reader.dialect == "duckdb" and isinstance(node, exp.RegexpLike) and not node.meta:
+        # An operator: only calls have places of their own. The parser reads it as REGEXP_MATCHES, which it is not in DuckDB.
+        hint = "REGEXP_FULL_MATCH(a, pattern), or REGEXP_MATCHES(a, pattern) for a part of it"
+        reader.source.fail(node, "~, which matches whole texts in DuckDB", "regular-expression", hint)
     flags = _read_flags(reader, node.args.get("flag") or node.args.get("options"), "ic")
     known = _read_pattern(reader, node, "", which=False)
     if known is not None and (node.args.get("full_match") or isinstance(node, exp.RegexpFullMatch)):

@@ -1,20 +1,20 @@
-"""Functions of dates and numbers in DuckDB's dialect are what DuckDB says, on ends of months, of years and of days; wrong rows are noticed."""
+"""Every form of DuckDB's dialect is what DuckDB says, on random rows, and of dates on ends of months, of years and of days; wrong rows are noticed."""
 
 from __future__ import annotations
 
 import datetime
-from collections.abc import Iterator
-from dataclasses import replace
+from collections.abc import Callable, Iterator, Sequence
 from decimal import Decimal
 from itertools import product
+from typing import Any
 
 import duckdb
 import pytest
 
-from m3.dictionary import ENTRIES, forms
 from m3.errors import M3Error
 from m3.sql.functions import read_constant
 from m3.sql.places import Source
+from tests.support.forms import FAILED, TABLE, all_rows, compare_forms, insert, planted
 
 MOMENTS = (
     "2024-01-31 09:00:00", "2024-02-29 09:30:00", "2023-12-31 23:59:59.999999", "2023-02-28 12:00:00", "1969-07-20 01:02:03", "2024-03-31 00:00:00", "2000-01-01 00:00:00.5",
@@ -118,6 +118,42 @@ def test_dates_and_numbers_are_duckdbs(connection: duckdb.DuckDBPyConnection) ->
     assert differing(connection) == []
 
 
+ROWS = all_rows(60)
+
+
+@pytest.fixture(scope="module")
+def table(connection: duckdb.DuckDBPyConnection) -> duckdb.DuckDBPyConnection:
+    connection.execute(TABLE)
+    connection.execute(*insert(ROWS, "?"))
+    return connection
+
+
+def asker(table: duckdb.DuckDBPyConnection) -> Callable[[str], Sequence[Any] | None]:
+    """Asks DuckDB for a form's values: NULL of TRY is an error where the row alone has one."""
+
+    def fails(form: str, k: int) -> bool:
+        try:
+            table.execute(f"SELECT {form} FROM r WHERE k = {k}").fetchone()
+        except duckdb.Error:
+            return True
+        return False
+
+    def ask(form: str) -> Sequence[Any] | None:
+        try:
+            found = [value for (value,) in table.execute(f"SELECT TRY({form}) FROM r ORDER BY k").fetchall()]
+            return [FAILED if v is None and fails(form, k) else v for k, v in enumerate(found)]
+        except duckdb.Error:
+            return None
+
+    return ask
+
+
+def test_every_form_is_duckdbs(table: duckdb.DuckDBPyConnection) -> None:
+    wrong, compared = compare_forms("duckdb", ROWS, asker(table))
+    assert not wrong
+    assert compared > 190
+
+
 #: Rows that would be wrong: (function, what its forms say, what they would say).
 WRONG = [
     ("boundaries", "boundaries(unit, u, t)", "boundaries(unit, t, u)"),
@@ -133,16 +169,22 @@ WRONG = [
 def test_a_wrong_row_is_noticed(
     name: str, right: str, wrong: str, connection: duckdb.DuckDBPyConnection, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    row = ENTRIES[name]
-    planted = replace(row, forms=tuple(form.replace(right, wrong) for form in row.forms))
-    assert planted != row
-    monkeypatch.setattr(forms, "ENTRIES", {**ENTRIES, name: planted})
-    caches = (forms._names, forms._patterns_of, forms._patterns_by_class)
-    for cache in caches:
-        cache.cache_clear()
-    try:
+    with planted(name, right, wrong, monkeypatch):
         assert differing(connection)
-    finally:
-        monkeypatch.undo()
-        for cache in caches:
-            cache.cache_clear()
+
+
+def test_a_wrong_form_is_noticed(table: duckdb.DuckDBPyConnection, monkeypatch: pytest.MonkeyPatch) -> None:
+    with planted("bit_length", "8 * octet_length(s)", "8 * length(s)", monkeypatch):
+        wrong, compared = compare_forms("duckdb", ROWS, asker(table), ["bit_length"])
+    assert (list(wrong), compared) == (["BIT_LENGTH(s)"], 1)
+
+
+def test_operators_that_are_something_else_in_duckdb_are_refused(connection: duckdb.DuckDBPyConnection) -> None:
+    assert connection.execute("SELECT 7.5 // 2, 'abc' ~ 'b', REGEXP_MATCHES('abc', 'b')").fetchone() == (
+        3.75,
+        False,
+        True,
+    )
+    assert ours("7.5 // 2") == "// of numbers that are not INT"
+    assert ours("'abc' ~ 'b'") == "~, which matches whole texts in DuckDB"
+    assert (ours("7 // 2"), ours("REGEXP_MATCHES('abc', 'b')")) == (3, True)
