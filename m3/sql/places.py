@@ -39,6 +39,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import pairwise
 from types import MappingProxyType
 from typing import Any, NoReturn
 
@@ -107,6 +108,11 @@ class Source:
             given, span = self.sql[unread.start : unread.end + 1], self._locate(unread.start, unread.end)
             message = f"{unread.function.upper()} takes no argument {given}"
             raise CompileError(message, kind="wrong-arity", span=span, hint="leave it out: nothing would read it")
+        key = find_whole_key(self.sql, dialect)
+        if key is not None:
+            message, hint = f"the key {key.text!r} in JSON", f"'$.{key.text}' if it is a path"
+            span = self._locate(key.start, key.end)
+            raise CompileError(message, kind="unsupported-expression", span=span, hint=hint)
         return statements[0]
 
     def span(self, node: exp.Expr) -> Span:
@@ -288,6 +294,22 @@ def find_unread(sql: str, tree: exp.Expression, dialect: str | None) -> Argument
     return None
 
 
+def find_whole_key(sql: str, dialect: str | None) -> Token | None:
+    """The first text of DuckDB's that is a key of JSON as a whole, dots and brackets included: the parser takes it for a path.
+
+    >>> token = find_whole_key("SELECT s ->> '$.a.b', s ->> 'a', s ->> 'a.b' FROM t", "duckdb")
+    >>> token.text
+    'a.b'
+    """
+    if dialect != "duckdb":
+        return None
+    tokens = sqlglot.tokenize(sql, read=dialect)
+    places = {a.start for a in _find_arguments(tokens) if a.number == 2 and a.function.lower().startswith("json")}
+    places |= {t.start for before, t in pairwise(tokens) if before.token_type in (TokenType.ARROW, TokenType.DARROW)}
+    texts = (t for t in tokens if t.token_type is TokenType.STRING and t.start in places)
+    return next((t for t in texts if not t.text.startswith(("$", "/")) and set(t.text) & set(".[")), None)
+
+
 def _parse_with_another(sql: str, argument: Argument, dialect: str | None) -> exp.Expr | None:
     """The tree of the text with something else in the argument's place; None if nothing else may stand there."""
     try:
@@ -415,10 +437,10 @@ UNREAD: Mapping[type[exp.Expr], frozenset[str]] = {
 #: Arguments of functions in which sqlglot itself remembers how a dialect spells them, True or False. An expression in one of them is
 #: an argument of the text that was one too many: the 9 of ``LEFT(s, 2, 9)``.
 FLAGS = _split_names(
-    "allow_overflow big_int binary casts_non_integer_decimals clamp_position date_part_boundary deterministic fractions_supported from_first "
-    "input_type_preserved is_end_exclusive is_null is_nvl json_subtype json_type negative_length_returns_empty null_on_text_overflow "
-    "null_on_zero_variance only_json_types preserve_end_of_month probe_date_format requires_json requires_string return_type round_input safe scalar_only "
-    "typed variant_extract with_tz zero_on_all_null zero_start"
+    "allow_overflow big_int binary casts_non_integer_decimals check_null clamp_position date_part_boundary deterministic empty_if_group_missing "
+    "fractions_supported from_first input_type_preserved is_end_exclusive is_null is_nvl json_access json_subtype json_type negative_length_returns_empty "
+    "null_delim_is_null null_if_no_match null_is_empty null_on_text_overflow null_on_zero_variance only_json_types preserve_end_of_month probe_date_format "
+    "requires_json requires_string return_type returns_list_for_maps round_input safe scalar_only typed variant_extract with_tz zero_on_all_null zero_start"
 )
 #: What rewritings read, and leave nothing of.
 REWRITTEN: Mapping[type[exp.Expr], frozenset[str]] = {

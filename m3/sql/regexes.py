@@ -125,7 +125,10 @@ def _read_replace(reader: ExpressionReader, node: exp.Expr) -> Scalar:
         hint = "REGEXP_REPLACE(s, pattern, replacement, 'g')"
         reader.source.fail(node, f"{reader.source.name(node)} with a position", "unsupported-expression", hint)
     first = "g" not in flags if dialect in REPLACE_FIRST else occurrence == 1
-    pattern, given = _read_pattern(reader, node, flags), node.args["replacement"]
+    pattern, given = _read_pattern(reader, node, flags), node.args.get("replacement")
+    if given is None:
+        hint = "REGEXP_REPLACE(s, pattern, '')"
+        reader.source.fail(node, f"{reader.source.name(node)} without a replacement", "wrong-arity", hint)
     new = reader.read_text(given)
     if not isinstance(new, Const):
         reader.source.fail(given, "a computed replacement", KIND, "a constant one; or REPLACE")

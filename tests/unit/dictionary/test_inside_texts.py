@@ -159,6 +159,8 @@ def test_a_part_that_is_not_there_is_an_error_where_the_dialect_has_one(dialect:
         ("postgres", "s::json #>> s", "a ->> 'b'"),
         ("postgres", "s::json #>> '{a,1,2}'", "-> 0 ->> 1"),
         ("duckdb", "s ->> '$.a[*]'", "a ->> 'b'"),
+        ("duckdb", "s ->> 'a.b'", "'$.a.b'"),
+        ("duckdb", "json_extract_string(s, 'a[0]')", "'$.a[0]'"),
     ],
 )
 def test_what_has_no_one_meaning_is_refused(dialect: str, text: str, hint: str) -> None:
