@@ -110,7 +110,8 @@ class Source:
             raise CompileError(message, kind="wrong-arity", span=span, hint="leave it out: nothing would read it")
         key = find_whole_key(self.sql, dialect)
         if key is not None:
-            message, hint = f"the key {key.text!r} in JSON", f"'$.{key.text}' if it is a path"
+            message = f"the key {key.text!r} in JSON"
+            hint = f"'$.{key.text}' if it is a path, '$.\"{key.text}\"' if it is one key"
             span = self._locate(key.start, key.end)
             raise CompileError(message, kind="unsupported-expression", span=span, hint=hint)
         return statements[0]
