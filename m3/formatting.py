@@ -413,7 +413,9 @@ def program_from_json(text: str) -> Program:
         found = [parts[value[0]] if type(value) is list else value for value in values]
         if type(kind) is int:
             cls = CLASSES[kind]
-            parts.append(cls(**dict(zip(FIELDS[cls], found, strict=True))))
+            parts.append(
+                cls(**dict(zip(FIELDS[cls], found, strict=False)))
+            )  # fields are added at the end, with a default
         else:
             parts.append(tuple(found) if kind == "" else VALUES[kind][2](found[0]))
     program = parts[-1]

@@ -13,10 +13,9 @@ from cumulus_ops.maps.packs import open_run
 from cumulus_ops.opening.runtime import Runtime
 from cumulus_ops.project.versions import (
     COORDINATORS_MAX,
-    RANKS_MAX,
     SEQUENCES_MAX,
     STATEMENTS_MAX,
-    TICKETS_MAX,
+    batch_version,
 )
 
 __all__ = ["coordinators_of", "corrected_by_coordinator"]
@@ -38,5 +37,7 @@ def coordinators_of(rt: Runtime, versions: np.ndarray) -> np.ndarray:
     if not rt.plan.versions.summed:
         coordinators: np.ndarray = versions // (STATEMENTS_MAX * SEQUENCES_MAX) % COORDINATORS_MAX
         return coordinators
-    by_ticket = {b.ticket: b.coordinator for b in rt.catalog.log.batches() if b.ticket is not None}
-    return np.array([by_ticket[t] for t in (versions // RANKS_MAX % TICKETS_MAX).tolist()], np.int64)
+    of_batch = {
+        batch_version(b.epoch, b.ticket): b.coordinator for b in rt.catalog.log.batches() if b.ticket is not None
+    }
+    return np.array([of_batch[first] for first in rt.plan.versions.whole(versions).tolist()], np.int64)

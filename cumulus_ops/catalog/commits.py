@@ -122,12 +122,14 @@ class Commits(Part):
         with self._db.begin() as connection:
             program = self._db.lock(connection)
             this = t.batch.c.id == batch
-            mine = connection.execute(select(t.batch.c.ticket, t.batch.c.unended).where(this)).one()
+            mine = connection.execute(select(t.batch.c.epoch, t.batch.c.ticket, t.batch.c.unended).where(this)).one()
             reading = {"read_at": program.last_commit, "lease": step.lease, "step": step.number}
             values = {**reading, "unended": mine.unended + 1}
             if mine.ticket is None:
-                values["ticket"] = program.next_ticket
-                connection.execute(update(t.program).values(next_ticket=program.next_ticket + 1))
+                drawn = select(func.max(t.batch.c.ticket)).where(t.batch.c.epoch == mine.epoch)
+                values["ticket"] = (
+                    connection.execute(drawn).scalar() or 0
+                ) + 1  # what nobody has drawn comes before all
             connection.execute(update(t.batch).where(this).values(**values))
             return int(program.last_commit)
 

@@ -132,7 +132,7 @@ from sqlalchemy.sql.expression import FunctionElement
 from cumulus_ops.catalog import tables as t
 from cumulus_ops.catalog.identity import Identity, generation_over
 from cumulus_ops.catalog.records import NewRun, step_of
-from cumulus_ops.project.errors import Conflict, SetupProblem
+from cumulus_ops.project.errors import Conflict, RevisionOver, SetupProblem
 from cumulus_ops.project.names import hide, require_clear, shown_url
 
 __all__ = [
@@ -252,7 +252,7 @@ def clock_s(connection: Connection) -> float:
 
 
 #: The newest migration.
-SCHEMA = "0026"
+SCHEMA = "0027"
 
 Result = TypeVar("Result")
 BUSY_TIMEOUT_MS = 60_000
@@ -421,6 +421,7 @@ class Database:
         self.engine = connect(url)
         self.root = root
         self.known_identity: Identity | None = None  # as this process has opened it
+        self.known_revision: int | None = None  # the same
         self.reader = self.engine.execution_options(**{READ_ONLY: True})
 
     def identity(self) -> Identity | None:
@@ -494,6 +495,8 @@ class Database:
             raise not_initialised()
         if self.known_identity is not None and row.generation != self.known_identity.generation:
             raise generation_over()
+        if self.known_revision is not None and row.revision != self.known_revision:
+            raise RevisionOver.of(self.known_revision, row.revision)
         return row
 
     def make_visible(

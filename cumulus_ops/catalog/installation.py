@@ -11,10 +11,10 @@ from collections.abc import Sequence
 from sqlalchemy import Connection, delete, insert, select, update
 
 from cumulus_ops.catalog import tables as t
-from cumulus_ops.catalog.database import Database, Part, insert_new
+from cumulus_ops.catalog.database import Database, Part, insert_new, now
 from cumulus_ops.catalog.identity import Home, Identity, draw_installation
 from cumulus_ops.catalog.leases import Leases
-from cumulus_ops.catalog.program import program_values
+from cumulus_ops.catalog.program import program_values, revision_values
 from cumulus_ops.catalog.records import LEFT_OUT, NewRun, ProgramRecord
 
 __all__ = ["Installation"]
@@ -94,7 +94,9 @@ class Installation(Part):
             values = program_values(record)
             del values["coordinators"]  # who they are, `member` says
             refreshed = None if record.refreshed is None else number - 1
-            values |= {"refreshed": refreshed, "source": "", "next_ticket": 1, "oldest_readable": 0}
+            values |= {"refreshed": refreshed, "oldest_readable": 0}
+            connection.execute(delete(t.revision))  # maps of the generation before are none of this one's
+            connection.execute(insert(t.revision).values(**revision_values(record), source="", since=0, made_at=now()))
             connection.execute(update(t.program).values(**values, generation=identity.generation))
             self._become(connection, identity)
 

@@ -240,12 +240,13 @@ SETTLED = ("applied", "retired", *LEFT_OUT)
 
 @dataclass(frozen=True)
 class ProgramRecord:
-    """The registered program: its M3 ``text`` and the name of its version scheme (``granularity``: ``batch`` or ``event``).
+    """A revision of the registered program: its M3 ``text`` and the name of its version scheme (``granularity``: ``batch`` or ``event``).
 
     ``refreshed``: the commit whose runs and batches, and all before it, are incorporated in the maps that depend on
     derivations (0 at first); None for a program without derivations. ``format`` is that of the runs; ``compiled`` is the
-    program as JSON (:mod:`m3.formatting`), ``copies`` identifies the tables that its maps are kept in. ``coordination`` is its coordination
-    plan as JSON, None if it was registered before there were plans."""
+    program as JSON (:mod:`m3.formatting`), ``choices`` how its maps are kept (:mod:`cumulus_ops.layout.choices`), ``definition`` the rest of its project's
+    (:mod:`cumulus_ops.project.definition`). ``coordination`` is its coordination plan as JSON, None if it was registered before there were plans.
+    ``revision`` is its number."""
 
     name: str
     digest: str
@@ -255,8 +256,10 @@ class ProgramRecord:
     refreshed: int | None = None
     format: int = 0
     compiled: str = ""
-    copies: str = ""
+    choices: str = ""
+    definition: str = "{}"
     coordination: str | None = None
+    revision: int = 1
 
 
 @dataclass(frozen=True)

@@ -44,6 +44,7 @@ __all__ = [
     "published_table",
     "quarantine",
     "reading_clock",
+    "revision",
     "run",
     "seal_producer",
     "seal_value",
@@ -64,11 +65,9 @@ program = Table(
     metadata,
     Column("id", Integer, primary_key=True),
     Column("name", String(200), nullable=False),
-    Column("digest", String(64), nullable=False),
-    Column("text", Text, nullable=False),  # M3
     Column("granularity", String(10), nullable=False),  # the version scheme's name, see coordination
+    Column("revision", Integer, nullable=False),  # the current one
     Column("last_commit", BigInteger, nullable=False),
-    Column("next_ticket", BigInteger, nullable=False),
     Column(
         "merge_horizon", BigInteger, nullable=False
     ),  # runs with origin <= this may have been merged with each other
@@ -76,15 +75,28 @@ program = Table(
     Column("coordinators", Integer, nullable=False),  # with which it was registered; who they are now, `member` says
     Column("refreshed", BigInteger),  # the maps that depend on derivations incorporate commits <= this; NULL: none do
     Column("format", Integer, nullable=False),  # of the runs, see mapstore
-    Column("compiled", Text, nullable=False),  # the same program as JSON, see m3.formatting
     Column("forgotten", BigInteger, nullable=False),  # rows of runs replaced by commits <= this may be gone
-    Column("copies", String(64), nullable=False),  # digest of the groups and copies that its maps are kept in
     Column("oldest_readable", Integer, nullable=False),  # versions of earlier epochs may be merged into this one's
     Column("token_number", BigInteger, nullable=False),  # grows with each hand-over: fences off who had it before
-    Column("source", String(64)),  # digest of what it was compiled from; NULL: not known
-    Column("coordination", Text),  # its coordination plan as JSON; NULL: it was registered before there was one
     Column("declared", String(64)),  # digest of what appends have to keep to (seals, insert_only); NULL: not known
     Column("generation", BigInteger, nullable=False, server_default="1"),  # the installation's: whoever locks sees it
+)
+
+#: What is maintained, and was (docs/adr/0062).
+revision = Table(
+    "revision",
+    metadata,
+    Column("number", Integer, primary_key=True, autoincrement=False),  # from 1 on
+    Column("digest", String(64), nullable=False),  # of the text
+    Column("text", Text, nullable=False),  # M3, for people
+    Column("compiled", Text, nullable=False),  # the same program as JSON, see m3.formatting
+    Column("choices", Text, nullable=False),  # JSON: how its maps are kept, see layout.choices
+    Column("definition", Text, nullable=False),  # JSON: the rest of the project's definition, see project.definition
+    Column("coordination", Text),  # its coordination plan as JSON; NULL: it was registered before there was one
+    Column("source", String(64)),  # digest of the files that it was compiled from; NULL: not known
+    Column("other", String(64)),  # digest of files that define something else, which waits to be deployed; NULL: none
+    Column("since", Integer),  # the first epoch that is its own; NULL: it is not deployed
+    Column("made_at", DateTime(timezone=True), nullable=False),
 )
 
 #: Whose this catalog is (:mod:`cumulus_ops.catalog.identity`); one row.

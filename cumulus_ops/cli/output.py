@@ -158,9 +158,9 @@ def print_status(status: Status) -> None:
         out.print(Text(said, style="red"), soft_wrap=True)
         if problem.log:
             out.print(f"  its log in Airflow: {problem.log}", markup=False, soft_wrap=True)
-    if status.views_changed:
+    if status.has_changed:
         changed = program.program_changed(status.program)
-        out.print(f"Views: {changed.message}; {changed.hint}", style="red", markup=False, soft_wrap=True)
+        out.print(f"Project: {changed.message}; {changed.hint}", style="red", markup=False, soft_wrap=True)
     out.print(coordinator_table(f"Coordinators of {show_value(status.program)}", status.coordinators))
     if len(status.coordinators) != status.initially:
         out.print(f"(cumulus.yaml began with {status.initially}; see `cumulus coordinators`)")

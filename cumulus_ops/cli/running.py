@@ -43,7 +43,7 @@ def load(tables: Path, folder: Path, executor: str | None, as_json: bool) -> Non
     out = console()
     with explain_errors():
         project = load_project(folder)
-        initialise(project)
+        initialise(project, goes_on=True)
         land_tables(project, tables)
         with open_runtime(project, executor) as runtime:
             report = run_minibatch(runtime, 0, [TABLES], on_batch=lambda rows: _progress(out, rows, silent=as_json))
@@ -79,7 +79,7 @@ def run(folder: Path, executor: str | None, epochs: int | None, as_json: bool) -
     out = console()
     with explain_errors():
         project = load_project(folder)
-        initialise(project)
+        initialise(project, goes_on=True)
         with open_runtime(project, executor) as runtime:
             before = status(runtime)
             tell: Callable[[str], None] = (

@@ -30,6 +30,7 @@ from typing import ClassVar, NamedTuple, Protocol, TypeVar
 import numpy as np
 
 from cumulus_ops.project.versions import (
+    FIRST_STAGE,
     RANK_BITS,
     RANKS_MAX,
     STATEMENT_BITS,
@@ -131,9 +132,10 @@ class VersionScheme(ABC):
     def batch_at(self, version: int) -> tuple[int, int]:
         """(epoch, ticket): no batch that comes before these can have a version at or after ``version``."""
 
+    @property
     @abstractmethod
-    def first_stage(self, relations: int) -> int:
-        """The place of the first derivation: after all others that a program with so many relations has."""
+    def first_stage(self) -> int:
+        """The place of the first derivation: after all others."""
 
     @abstractmethod
     def reads_own(self, reader: Place, after: bool, writer: Place) -> bool:
@@ -170,7 +172,8 @@ class EventVersions(VersionScheme):
         """See :meth:`VersionScheme.batch_at`: tickets do not say."""
         return epoch_of(version), 0
 
-    def first_stage(self, relations: int) -> int:
+    @property
+    def first_stage(self) -> int:
         """See :meth:`VersionScheme.first_stage`: derivations are for programs without sequential statements."""
         return 1
 
@@ -200,9 +203,10 @@ class BatchVersions(VersionScheme):
         """See :meth:`VersionScheme.batch_at`."""
         return epoch_of(version), (version >> RANK_BITS) % TICKETS_MAX
 
-    def first_stage(self, relations: int) -> int:
-        """See :meth:`VersionScheme.first_stage`: after all relations."""
-        return max(1, relations)
+    @property
+    def first_stage(self) -> int:
+        """See :meth:`VersionScheme.first_stage`: after all relations, however many are added."""
+        return FIRST_STAGE
 
     def reads_own(self, reader: Place, after: bool, writer: Place) -> bool:
         """See :meth:`VersionScheme.reads_own`: only what an earlier place has added, or with ``after`` the same one."""

@@ -179,7 +179,7 @@ class _Demo:
             "CUMULUS_EPOCHS": str(self.options.epochs),
         }
         project = load_project(self.options.project, {**os.environ, **settings})
-        initialise(project)
+        initialise(project, goes_on=True)
         servers.start(self.options.project, settings)
         return project
 

@@ -22,7 +22,7 @@ from cumulus_ops.catalog.finals import FinalCounts
 from cumulus_ops.catalog.records import Batch, Snapshot, StandingSource, Validation, moment_of_now
 from cumulus_ops.catalog.values import SealCounts
 from cumulus_ops.coordination.barriers import SETTLE, waits_for
-from cumulus_ops.opening.runtime import Runtime, have_views_changed
+from cumulus_ops.opening.runtime import Runtime, waits_for_deployment
 from cumulus_ops.project.rhythm import Rhythm
 from cumulus_ops.project.verdicts import PASSED
 from cumulus_ops.query.errors import newest_errors
@@ -165,8 +165,8 @@ class Status:
     and is nobody's. ``standing``: the sources that stand still, as who asked them last has found. ``seals``: the seals of relations, how many of
     their values are open and closed, and which waits for longest, for whom. ``finals``: the partitions that are final, also before their epoch. ``too_late``: what had been
     put aside when its relation was sealed. ``failing``: the steps that failed when they were tried last. ``snapshot``: the newest one, when it was
-    made, and when the newest data in it came; None while there is none. ``staggering``: what it costs, where nobody gets anything for it. ``views_changed``: the project has other views than
-    the state was made from, so that it is not run (``program-changed``)."""
+    made, and when the newest data in it came; None while there is none. ``staggering``: what it costs, where nobody gets anything for it. ``has_changed``: the project's folder defines
+    something else than what is maintained; that waits to be deployed."""
 
     program: str
     coordinators: tuple[CoordinatorStatus, ...]
@@ -187,7 +187,7 @@ class Status:
     snapshot: Newest | None = None
     staggering: StaggeringCost | None = None
     unapplied: int = 0
-    views_changed: bool = False
+    has_changed: bool = False
 
 
 def status(rt: Runtime) -> Status:
@@ -216,7 +216,7 @@ def status(rt: Runtime) -> Status:
         _newest(rt),
         staggering_cost(rt),
         unapplied,
-        have_views_changed(rt),
+        waits_for_deployment(rt.as_edited, rt.catalog),
     )
 
 

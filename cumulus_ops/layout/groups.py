@@ -14,10 +14,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import starmap
 
+from cumulus_ops.layout.choices import Choices
 from cumulus_ops.layout.statements import Product, ReadPlan, StatementPlan
 from cumulus_ops.maps.columns import physical_type
 from cumulus_ops.maps.encodings import is_number
 from cumulus_ops.maps.runs import AccessPath
+from cumulus_ops.project.errors import IntegrityProblem
 from m3.explain.cost import Sizes
 from m3.program import Column, Program
 from m3.scalars import Scalar, rename
@@ -54,17 +56,18 @@ Places = tuple[int, ...]
 
 
 def project_groups(
-    program: Program, groups: Sequence[Group], statements: Sequence[StatementPlan]
-) -> tuple[tuple[Group, ...], list[StatementPlan]]:
+    program: Program, groups: Sequence[Group], statements: Sequence[StatementPlan], given: Choices
+) -> tuple[tuple[Group, ...], list[StatementPlan], tuple[tuple[str, str], ...]]:
     """Groups without those that wider ones can stand in for.
 
     Args:
         program: the program.
         groups: its groups.
         statements: the statements of the groups.
+        given: what is chosen already: its groups are moved as it says, and all others among themselves.
 
     Returns:
-        the groups that are left, some with more members; and their statements, which look only these up.
+        the groups that are left, some with more members; their statements, which look only these up; and who has moved where, in that order.
     """
     by_target: dict[str, list[StatementPlan]] = {group.name: [] for group in groups}
     for statement in statements:
@@ -77,31 +80,40 @@ def project_groups(
     needed |= {check.map for view in program.views for check in view.checks}
     needed |= {name for d in program.derivations for name in (d.map, *d.reads())}
     numbers = {group.name: place for place, group in enumerate(groups)}
-    for narrow in sorted(groups, key=lambda g: len(g.keys)):
+
+    def move(narrow: Group, wide: Group) -> bool:
+        """Move a group into a wider one, if all its statements do the same there."""
+        pairs = _pair_statements(by_target[narrow.name], by_target[wide.name], numbers)
+        places = None if pairs is None else _find_places(len(narrow.keys), pairs)
+        if pairs is None or places is None:
+            return False
+        by_target[wide.name] = list(starmap(_add_products, pairs))
+        gone = kept.pop(narrow.name)
+        through = {name: tuple(places[place] for place in gone.places(name)) for name in gone.members}
+        kept[wide.name] = replace(wide, members=(*wide.members, *gone.members), narrow={**wide.narrow, **through})
+        moved[narrow.name] = wide.name, places
+        del by_target[narrow.name]
+        return True
+
+    chosen = {names[0] for names in given.alike}
+    for name, into in given.moves:
+        if not move(kept[name], kept[into]):
+            raise IntegrityProblem(f"the stored plan keeps {name} within {into}, which is not wider", kind="plan-moves")
+    for narrow in sorted((g for g in groups if g.name not in chosen), key=lambda g: len(g.keys)):
         few = sizes.size(narrow.name)
         if needed & set(narrow.members) or not by_target[narrow.name] or few is None:
             continue
-        for wide in sorted(kept.values(), key=lambda g: len(g.keys)):
+        for wide in sorted((g for g in kept.values() if g.name not in chosen), key=lambda g: len(g.keys)):
             many = sizes.size(wide.name) if len(wide.keys) > len(narrow.keys) else None
-            if many is None or few < SHARE * many:
-                continue
-            pairs = _pair_statements(by_target[narrow.name], by_target[wide.name], numbers)
-            places = None if pairs is None else _find_places(len(narrow.keys), pairs)
-            if pairs is None or places is None:
-                continue
-            by_target[wide.name] = list(starmap(_add_products, pairs))
-            gone = kept.pop(narrow.name)
-            through = {name: tuple(places[place] for place in gone.places(name)) for name in gone.members}
-            kept[wide.name] = replace(wide, members=(*wide.members, *gone.members), narrow={**wide.narrow, **through})
-            moved[narrow.name] = wide.name, places
-            del by_target[narrow.name]
-            break
+            if many is not None and few >= SHARE * many and move(kept[narrow.name], wide):
+                break
     left = [
         replace(s, reads=tuple(_move_read(read, moved) for read in s.reads))
         for group in kept.values()
         for s in by_target[group.name]
     ]
-    return tuple(kept[group.name] for group in groups if group.name in kept), left
+    moves = tuple((narrow, wide) for narrow, (wide, _) in moved.items())
+    return tuple(kept[group.name] for group in groups if group.name in kept), left, moves
 
 
 def _pair_statements(
@@ -175,19 +187,25 @@ class Group:
         return self.narrow.get(member, tuple(range(len(self.keys))))
 
 
-def find_groups(program: Program, statements: Sequence[StatementPlan]) -> tuple[Group, ...]:
+def find_groups(
+    program: Program, statements: Sequence[StatementPlan], alike: Sequence[tuple[str, ...]] = ()
+) -> tuple[Group, ...]:
     """The groups of a program's maps, in the order of their first members.
 
     Args:
         program: the program.
         statements: all its statements, each by itself.
+        alike: groups that are chosen already; they stay as they are, and no other map joins them.
     """
+    chosen = {name: names[0] for names in alike for name in names}
     derived = {d.map for d in program.derivations}
     by_target: dict[str, list[StatementPlan]] = {m.name: [] for m in program.maps}
     for statement in statements:
         by_target[statement.target].append(statement)
     first = {
         m.name: (tuple((k.type.kind, k.type.scale) for k in m.keys), m.name if m.name in derived else "")
+        if m.name not in chosen
+        else chosen[m.name]
         for m in program.maps
     }
     blocks = _number_blocks(first)
@@ -195,6 +213,8 @@ def find_groups(program: Program, statements: Sequence[StatementPlan]) -> tuple[
     while True:
         shapes = {
             name: (blocks[name], frozenset(Counter(shape_of(s, blocks) for s in by_target[name]).items()))
+            if name not in chosen
+            else blocks[name]
             for name in by_target
         }
         finer = _number_blocks(shapes)
@@ -204,6 +224,8 @@ def find_groups(program: Program, statements: Sequence[StatementPlan]) -> tuple[
     members: dict[int, list[str]] = {}
     for name, block in blocks.items():
         members.setdefault(block, []).append(name)
+    for names in alike:  # in their order: the first gives the name
+        members[blocks[names[0]]] = list(names)
     return tuple(Group(names[0], program.map_by_name[names[0]].keys, tuple(names)) for names in members.values())
 
 
@@ -332,20 +354,26 @@ class _Chain:
     lookups: list[Lookup] = field(default_factory=list)
 
 
-def choose_copies(group: Group, lookups: Iterable[Lookup]) -> tuple[tuple[AccessPath, ...], dict[Lookup, AccessPath]]:
+def choose_copies(
+    group: Group, lookups: Iterable[Lookup], given: tuple[AccessPath, ...] = ()
+) -> tuple[tuple[AccessPath, ...], dict[Lookup, AccessPath]]:
     """The copies of a group, and the one that serves each lookup.
 
     Args:
         group: the group; if nobody looks it up, it is kept once, by its whole key.
         lookups: all that statements and derivations do.
+        given: copies that are chosen already; others are only made for what none of them serves.
 
     Returns:
         the copies, the first one with all columns; and the copy of each lookup.
     """
     numbers = frozenset(i for i, key in enumerate(group.keys) if is_number(physical_type(key.type)))
     chains: list[_Chain] = []
-    wanted = sorted(set(lookups), key=lambda x: (x.order < 0, -len(x.bound), sorted(x.bound), sorted(x.free)))
-    for lookup in wanted or [Lookup(frozenset(range(len(group.keys))))]:
+    served = {x: path for x in set(lookups) for path in reversed(given) if _serves(path, x, numbers)}  # the first wins
+    wanted = sorted(
+        set(lookups) - served.keys(), key=lambda x: (x.order < 0, -len(x.bound), sorted(x.bound), sorted(x.free))
+    )
+    for lookup in wanted or [Lookup(frozenset(range(len(group.keys))))] * (not given):
         # A copy that serves the lookup, too, or can be made to.
         if lookup.order >= 0:
             fitting = [c for c in chains if lookup.bound in c.sets and lookup.order == c.order]
@@ -361,9 +389,21 @@ def choose_copies(group: Group, lookups: Iterable[Lookup]) -> tuple[tuple[Access
         elif lookup.bound not in chain.sets:
             chain.sets.append(lookup.bound)
         chain.lookups.append(lookup)
-    paths = [_make_path(group, chain, numbers, first=place == 0) for place, chain in enumerate(chains)]
-    served = {lookup: path for chain, path in zip(chains, paths, strict=True) for lookup in chain.lookups}
-    return tuple(paths), served
+    paths: list[AccessPath] = []
+    for chain in chains:
+        path = _make_path(group, chain, numbers, first=not paths and not given)
+        paths.append(replace(path, again=sum((p.bound, p.order) == (path.bound, path.order) for p in (*given, *paths))))
+    served |= {lookup: path for chain, path in zip(chains, paths, strict=True) for lookup in chain.lookups}
+    return (*given, *paths), served
+
+
+def _serves(path: AccessPath, lookup: Lookup, numbers: frozenset[int]) -> bool:
+    """Whether a copy has what a lookup looks at, and finds it by what the lookup knows: texts only as a whole, since a search code has them as a hash."""
+    width = len(lookup.bound)
+    begins = lookup.bound == frozenset(path.bound[:width]) and (lookup.bound <= numbers or width == len(path.bound))
+    in_order = lookup.order < 0 or lookup.order == path.order
+    keys = path.keys is None or (lookup.bound | lookup.free | {lookup.order} - {-1}) <= frozenset(path.keys)
+    return begins and in_order and keys and (path.values is None or lookup.values <= frozenset(path.values))
 
 
 def _make_path(group: Group, chain: _Chain, numbers: frozenset[int], *, first: bool) -> AccessPath:

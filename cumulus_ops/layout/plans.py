@@ -8,7 +8,6 @@ aggregation, Cumulus paper section 3.3).
 from __future__ import annotations
 
 import gc
-import hashlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
@@ -16,6 +15,7 @@ from functools import cached_property, lru_cache
 import pyarrow as pa
 
 from cumulus_ops.coordination.schemes import Place, VersionScheme, scheme_named
+from cumulus_ops.layout.choices import NOTHING, Choices
 from cumulus_ops.layout.groups import (
     Group,
     Lookup,
@@ -138,24 +138,17 @@ def derivation_lookups(program: Program, derived: Derived) -> list[tuple[str, Lo
 
 
 def plan_derivations(
-    program: Program, scheme: VersionScheme, serve: Callable[[str, Lookup], AccessPath]
+    program: Program, stages: Mapping[str, int], serve: Callable[[str, Lookup], AccessPath]
 ) -> Mapping[str, DerivedPlan]:
     """The derivations by the map they compute, in their order.
 
     Args:
         program: the program.
-        scheme: what its versions are.
+        stages: their places in a batch, or event.
         serve: the copy that serves a lookup of a map.
-
-    Raises:
-        ProgramError: they are more than a version can number.
     """
-    before, limit = scheme.first_stage(len(program.relations)), scheme.places
-    if before + len(program.derivations) > limit:
-        hint = "spread the views over several projects"
-        raise ProgramError(f"more than {limit - before} derivations", kind="too-many-derivations", hint=hint)
     plans = {}
-    for stage, derived in enumerate(program.derivations, before):
+    for derived in program.derivations:
         found = [
             GroupLookup(serve(name, lookup), len(lookup.bound), name)
             for name, lookup in derivation_lookups(program, derived)
@@ -165,11 +158,13 @@ def plan_derivations(
         passings = () if isinstance(derived, Windowing) else read_passings(derived)
         passed = zip(passings, found[1 + len(given) :], strict=True)
         plans[derived.map] = DerivedPlan(
-            derived, stage, found[0], inputs, tuple(PassingPlan(p, lookup.path) for p, lookup in passed)
+            derived, stages[derived.map], found[0], inputs, tuple(PassingPlan(p, lookup.path) for p, lookup in passed)
         )
     return plans
 
 
+#: Where versions do not number relations, as many are enough.
+RELATIONS_MAX = 1 << 16
 #: Of as many sets of relations and changed maps it is remembered what they concern.
 REMEMBERED = 256
 
@@ -198,10 +193,11 @@ class ProgramPlan:
     derived: Mapping[str, DerivedPlan]  # by the map they compute, in their order
     base: frozenset[str]
     start: tuple[StatementPlan, ...]
+    choices: Choices
 
     def __reduce__(self) -> tuple[object, ...]:
-        """Travels as the program's JSON, and is made once per process: a task would carry megabytes otherwise."""
-        return plan_json, (self.json, self.versions.name)
+        """Travels as JSON, and is made once per process: a task would carry megabytes otherwise."""
+        return plan_json, (self.json, self.versions.name, self.choices_json)
 
     @cached_property
     def json(self) -> str:
@@ -209,10 +205,9 @@ class ProgramPlan:
         return program_to_json(self.program)
 
     @cached_property
-    def copies_digest(self) -> str:
-        """What identifies the groups and copies that the maps are kept in."""
-        kept = [(group.name, group.members, self.paths[group.name]) for group in self.groups.values()]
-        return hashlib.sha256(repr(kept).encode()).hexdigest()
+    def choices_json(self) -> str:
+        """What was chosen for it, as JSON."""
+        return self.choices.to_json()
 
     def prepare(self) -> None:
         """Compute now what is otherwise computed when it is first wanted, and keep the garbage collector from it: a Spark
@@ -325,31 +320,37 @@ class ProgramPlan:
         return self._readers.get(relation, [])
 
 
-def plan_program(program: Program, scheme: str) -> ProgramPlan:
+def plan_program(program: Program, scheme: str, given: Choices = NOTHING) -> ProgramPlan:
     """Prepare a checked program.
 
     Args:
         program: the program.
         scheme: the name of its version scheme: what :func:`m3.confluence.proof.prove` finds when a project is initialised, and the
             catalog keeps from then on.
+        given: what is chosen already, of a program that is stored, or for the maps of the one before that are kept.
+
+    Raises:
+        ProgramError: relations or derivations are more than a version can number.
     """
-    given = as_snapshot(program) if scheme_named(scheme).summed else program
-    single = [plan for relation in given.relations for plan in plan_statements(given, relation.name)]
-    single += [p for d in given.derivations for p in plan_trigger(given, given.trigger(d.map, 0))]
-    single += plan_trigger(given, given.trigger(START, 1))
-    alike = find_groups(program, single)
-    groups, plans = project_groups(program, alike, group_statements(alike, single))
+    read = as_snapshot(program) if scheme_named(scheme).summed else program
+    single = [plan for relation in read.relations for plan in plan_statements(read, relation.name)]
+    single += [p for d in read.derivations for p in plan_trigger(read, read.trigger(d.map, 0))]
+    single += plan_trigger(read, read.trigger(START, 1))
+    alike = find_groups(program, single, given.alike)
+    groups, plans, moves = project_groups(program, alike, group_statements(alike, single), given)
     plans = note_taken(plans)
     group_of = {name: group.name for group in groups for name in group.members}
     lookups: dict[str, list[Lookup]] = {group.name: [] for group in groups}
     for plan in plans:
-        for read in plan.reads:
-            lookups[read.path.map].append(_make_lookup(read))
+        for ref in plan.reads:
+            lookups[ref.path.map].append(_make_lookup(ref))
     for derived in program.derivations:
         for name, lookup in derivation_lookups(program, derived):
             lookups[group_of[name]].append(lookup)
-    copies = {group.name: choose_copies(group, lookups[group.name]) for group in groups}
-    plans = [replace(p, reads=tuple(_serve_read(read, copies[read.path.map][1]) for read in p.reads)) for p in plans]
+    copies = {
+        group.name: choose_copies(group, lookups[group.name], given.copies.get(group.name, ())) for group in groups
+    }
+    plans = [replace(p, reads=tuple(_serve_read(r, copies[r.path.map][1]) for r in p.reads)) for p in plans]
     by_target: dict[str, list[StatementPlan]] = {group.name: [] for group in groups}
     for plan in plans:
         if plan.relation != START:
@@ -357,20 +358,45 @@ def plan_program(program: Program, scheme: str) -> ProgramPlan:
     layers = [[name for name in layer if name in by_target] for layer in strata(program)]
     cyclic = [is_cyclic(program, layer) for layer in strata(program)]
     depends = derivation_ranks(program)
+    versions = scheme_named(scheme)
+    last = versions.first_stage if versions.summed else RELATIONS_MAX
+    ranks = _number([r.name for r in program.relations], given.ranks, 0, last, "relations")
+    derived_maps = [d.map for d in program.derivations]
+    stages = _number(derived_maps, given.stages, versions.first_stage, versions.places, "derivations")
+    choices = Choices(
+        tuple(group.members for group in alike),
+        (*given.moves, *(move for move in moves if move not in given.moves)),
+        {name: paths for name, (paths, _) in copies.items()},
+        {**given.ranks, **ranks},
+        stages,
+    )
     return ProgramPlan(
         program,
-        scheme_named(scheme),
+        versions,
         {group.name: group for group in groups},
         tuple(tuple(layer) for layer in layers if layer),
         tuple(is_cycle for is_cycle, layer in zip(cyclic, layers, strict=True) if layer),
         {name: tuple(statements) for name, statements in by_target.items()},
         {name: paths for name, (paths, _) in copies.items()},
         {r.name: _find_used_columns(program, r.name) for r in program.relations},
-        {r.name: rank for rank, r in enumerate(program.relations)},
-        plan_derivations(program, scheme_named(scheme), lambda name, lookup: copies[group_of[name]][1][lookup]),
+        ranks,
+        plan_derivations(program, stages, lambda name, lookup: copies[group_of[name]][1][lookup]),
         frozenset(name for name, rank in depends.items() if rank == 0 and name in by_target),
         tuple(plan for plan in plans if plan.relation == START),
+        choices,
     )
+
+
+def _number(names: Sequence[str], given: Mapping[str, int], first: int, limit: int, what: str) -> dict[str, int]:
+    """The places of relations, or derivations, in a batch: who has one keeps it, others come after all that there ever were."""
+    numbers, free = {}, max((place + 1 for place in given.values()), default=first)
+    for name in names:
+        numbers[name] = given.get(name, free)
+        free += name not in given
+    if free > limit:
+        hint = "spread the views over several projects"
+        raise ProgramError(f"more than {limit - first} {what}", kind=f"too-many-{what}", hint=hint)
+    return numbers
 
 
 def _make_lookup(read: ReadPlan) -> Lookup:
@@ -386,9 +412,9 @@ def _serve_read(read: ReadPlan, served: Mapping[Lookup, AccessPath]) -> ReadPlan
 
 
 @lru_cache(maxsize=8)
-def plan_json(text: str, scheme: str) -> ProgramPlan:
-    """The plan of a checked program given as JSON; remembered, since workers get the same one again and again."""
-    return plan_program(program_from_json(text), scheme)
+def plan_json(text: str, scheme: str, choices: str) -> ProgramPlan:
+    """The plan of a checked program, and of what was chosen for it, given as JSON; remembered, since workers get the same one again and again."""
+    return plan_program(program_from_json(text), scheme, Choices.from_json(choices))
 
 
 def _find_used_columns(program: Program, relation: str) -> tuple[str, ...]:

@@ -241,18 +241,19 @@ def _catalog(project: Project) -> Finding:
 
 
 def _state(project: Project) -> Finding:
-    """Whether the state is this catalog's, and was made from these views: what opening the project, or running it, would refuse."""
+    """Whether the state is this catalog's, which opening the project would refuse; and whether its folder waits to be deployed, or is wrong, and
+    the project goes on as it was."""
     try:
         look_at_state(project)
     except SetupProblem as error:
         return _problem(CLAIM, error)
     except CumulusError as error:
-        return _problem(VIEWS, error)
+        return _problem(VIEWS, error, WARN)
     except M3Error as error:
         place = f"{error.span}: " if error.span else ""
         hint = f"{error.hint}; {len(error.others)} more: cumulus compile --check" if error.others else error.hint
-        return Finding(VIEWS, FIX, f"{place}{error.message}", hint)
-    return Finding(CLAIM, OK, "state and catalog belong together, and were made from these views")
+        return Finding(VIEWS, WARN, f"{place}{error.message}", f"{hint}; until then the project goes on as it was")
+    return Finding(CLAIM, OK, "state and catalog belong together, and maintain what the folder says")
 
 
 def _sources(project: Project) -> Iterator[Finding]:

@@ -288,7 +288,7 @@ class _Supervisor:
         """Everything, until it is interrupted or a server has died."""
         _end_leftovers(self.home, self.display)
         processes.check_port(self.options.port, "the Airflow UI", f"--port {self.options.port + 1}")
-        initialise(self.project)
+        initialise(self.project, goes_on=True)
         write_record(self.home, self.record)
         spec = importlib.util.find_spec("cumulus_ops")
         assert spec is not None

@@ -11,6 +11,7 @@ import os
 import uuid
 import zlib
 from collections.abc import Iterable, Iterator
+from dataclasses import astuple
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -44,8 +45,8 @@ __all__ = ["FORMAT", "Pack", "open_run", "scrub_run", "write_runs"]
 
 
 #: The version of the format of runs; a catalog says which one its runs have.
-FORMAT = 3
-MAGIC = b"CUMRUN03"
+FORMAT = 4
+MAGIC = b"CUMRUN04"
 _json = json.JSONEncoder(separators=(",", ":")).encode
 #: All of a group's entries; a part of a group that is spread over several places has a narrower range of the keys' hashes.
 HASH_RANGE = (0, 2**64 - 1)
@@ -112,7 +113,7 @@ def _serialise(run: RunData) -> list[pa.Buffer | bytes]:
     header = {
         "format": FORMAT,
         "rows": run.rows,
-        "path": [run.path.map, run.path.bound, run.path.order, run.path.keys, run.path.values],
+        "path": astuple(run.path),
         "hashes": HASH_RANGE,
         "code": writer.codes("code", run.codes),
         "search": {
@@ -208,8 +209,9 @@ def _parse(data: pa.Buffer, place: Place) -> RunData:
     reader = _Reader(source.get_batch(0) if source.num_record_batches else None, data.address, blocks)
     rows, codes = header["rows"], reader.codes(header["code"])
     oldest, newest = header["span"]
-    name, bound, order, keys, values = header["path"]
-    path = AccessPath(name, tuple(bound), order, *(None if x is None else tuple(x) for x in (keys, values)))
+    name, bound, order, keys, values, again = header["path"]
+    keys, values = (None if x is None else tuple(x) for x in (keys, values))
+    path = AccessPath(name, tuple(bound), order, keys, values, again)
     about = header["search"]
     parts = tuple(Part(key, Frame(*frame), shift, bits) for key, frame, shift, bits in about["parts"])
     return RunData(

@@ -72,18 +72,21 @@ class AccessPath:
     lookup are sorted, -1 for none; a column of numbers is then the last one of ``bound``, too.
 
     ``keys`` and ``values``: the positions of the key columns, and the names of the value columns, that are kept; None for
-    all. A copy for readers that do not look at the rest has fewer, and is summed over it."""
+    all. A copy for readers that do not look at the rest has fewer, and is summed over it. ``again``: how many copies of the same order there were
+    before it, which lack what its readers look at."""
 
     map: str
     bound: tuple[int, ...]
     order: int = -1
     keys: tuple[int, ...] | None = None
     values: tuple[str, ...] | None = None
+    again: int = 0
 
     @property
     def label(self) -> str:
-        """How the catalog and file names call it: ``"0.2"``, or ``"all"`` for no bound column; ``"0<1"`` if ordered."""
-        return (".".join(map(str, self.bound)) or "all") + (f"<{self.order}" if self.order >= 0 else "")
+        """How the catalog and file names call it: ``"0.2"``, or ``"all"`` for no bound column; ``"0<1"`` if ordered; ``"0.2+1"`` if it comes again."""
+        order = (".".join(map(str, self.bound)) or "all") + (f"<{self.order}" if self.order >= 0 else "")
+        return order + (f"+{self.again}" if self.again else "")
 
 
 @dataclass(frozen=True)

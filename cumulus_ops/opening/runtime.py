@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, fields, replace
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import m3
@@ -18,43 +17,51 @@ from cumulus_ops.compute.reading import BatchRef, write_deltas
 from cumulus_ops.compute.steps import Executor, InProcess
 from cumulus_ops.coordination.barriers import barriers_of
 from cumulus_ops.coordination.plan import COORDINATION, CoordinationPlan, write_plan
+from cumulus_ops.layout.choices import Choices
 from cumulus_ops.layout.partitioning import check_layout
 from cumulus_ops.layout.plans import ProgramPlan, plan_json, plan_program
 from cumulus_ops.light import lazy_module
 from cumulus_ops.maps.packs import FORMAT
 from cumulus_ops.opening.claims import check_claim, claim_state, look_at_claim, read_claim
+from cumulus_ops.project.definition import definition_of, with_definition
 from cumulus_ops.project.errors import InputProblem, SetupProblem
 from cumulus_ops.project.settings import Project
 from cumulus_ops.project.yaml_nodes import read_text
 from cumulus_ops.sources.pending import Sources
+from m3.clock import CLOCK
+from m3.formatting import program_from_json
 from m3.program import Program
 
 if TYPE_CHECKING:
     from cumulus_ops.compute import apply, spark
     from cumulus_ops.coordination import planning
+    from m3 import carry
     from m3.confluence import proof
 else:  # for programs that are new, and for executors on Spark: most processes open a program that is compiled already
     apply, spark = map(lazy_module, ("cumulus_ops.compute.apply", "cumulus_ops.compute.spark"))
     planning, proof = map(lazy_module, ("cumulus_ops.coordination.planning", "m3.confluence.proof"))
+    carry = lazy_module("m3.carry")
 
 __all__ = [
     "Compiled",
     "Runtime",
     "build_program",
     "compile_project",
-    "have_views_changed",
     "initialise",
     "look_at_state",
     "open_runtime",
+    "plan_of",
+    "waits_for_deployment",
 ]
 
 
 @dataclass(frozen=True)
 class Runtime:
     """What the steps of a project need. ``sources`` are opened when they are first asked what waits. ``coordination`` says what has to be
-    waited for, and from when on what is read is final."""
+    waited for, and from when on what is read is final. ``project`` has the definition of the current revision, ``as_edited`` that of its folder."""
 
     project: Project
+    as_edited: Project
     plan: ProgramPlan
     catalog: Catalog
     executor: Executor
@@ -103,7 +110,7 @@ def build_program(project: Project) -> Program:
         raise error.in_files({view: str(file) for view, file in project.view_files.items()}) from error
 
 
-def initialise(project: Project, *, versions: str | None = None) -> None:
+def initialise(project: Project, *, versions: str | None = None, goes_on: bool = False) -> None:
     """Create or migrate the catalog, compile and register the program, with its coordination plan. Running it again changes nothing, and
     costs little: what was compiled from the same file is not compiled again.
 
@@ -111,10 +118,21 @@ def initialise(project: Project, *, versions: str | None = None) -> None:
         project: the project.
         versions: for experiments and tests, the name of a version scheme; None for what is proved of the program. ``event`` is
             right for every program. What is registered already keeps the scheme that it has.
+        goes_on: a project that is initialised goes on as it was, if its folder defines something else by now, or is wrong. That waits to be
+            deployed, and status and pages say so.
+
+    Raises:
+        InputProblem: the folder defines something else than what is maintained; a source, a key or a seal is wrong.
+        M3Error: a view, or the program, is wrong.
+        SetupProblem: state and catalog do not belong together, or are another version's.
     """
     source = _source(project)
-    if not _is_initialised(project, source):
-        _initialise(project, source, versions)
+    if not _is_initialised(project, source, goes_on=goes_on):
+        try:
+            _initialise(project, source, versions)
+        except (InputProblem, m3.M3Error):
+            if not goes_on or not _waits_for_deployment(project, source):
+                raise
     for folder in ("runs", "log"):
         (project.state / folder).mkdir(parents=True, exist_ok=True)
 
@@ -134,26 +152,33 @@ PLACES = {
 }
 
 
-#: Counts the rules by which views are compiled. Where a new one makes another program of a view, a state of before is refused; all others
-#: go on. 2: quotients and averages have 19 decimals. 3: sums of lines share a map, alternatives of EXISTS are looked up, chains of FULL JOINs are trees.
-RULES = 3
-
-
 def _source(project: Project) -> str:
     """Identifies what a program was compiled from, and all that was checked with it."""
     settings = [(f.name, getattr(project, f.name)) for f in fields(project) if f.name not in PLACES]
     files = (project.program_file, project.dataflow)
     texts = ["" if file is None else read_text(file) for file in files]
-    return hashlib.sha256(repr((FORMAT, RULES, settings, texts)).encode()).hexdigest()
+    return hashlib.sha256(repr((FORMAT, settings, texts)).encode()).hexdigest()
 
 
-def _is_initialised(project: Project, source: str) -> bool:
-    """Whether the catalog is this version's, and its program was compiled from this source."""
+def _waits_for_deployment(project: Project, source: str) -> bool:
+    """Note that the folder is not what is maintained; False if nothing is."""
+    catalog = Catalog(project.catalog_url, project.state)
+    try:
+        if not catalog.database.is_current() or not catalog.program.is_registered():
+            return False
+        catalog.program.record_other(source)
+        return True
+    finally:
+        catalog.close()
+
+
+def _is_initialised(project: Project, source: str, *, goes_on: bool) -> bool:
+    """Whether the catalog is this version's, and its program was compiled from this source; or from another one, and ``goes_on``."""
     claimed, catalog = read_claim(project), Catalog(project.catalog_url, project.state)
     try:
         is_so = (
             catalog.database.is_current()
-            and catalog.program.source() == source
+            and (catalog.program.source() == source or (goes_on and catalog.program.other() == source))
             and (project.state / COORDINATION).exists()
         )
         if is_so and claimed[0] is not None:
@@ -193,7 +218,8 @@ def compile_project(project: Project, versions: str | None = None) -> Compiled:
         0 if program.derivations else None,
         FORMAT,
         plan.json,
-        plan.copies_digest,
+        plan.choices_json,
+        definition_of(project),
         coordination.to_json(),
     )
     return Compiled(program, confluence, record, plan, coordination)
@@ -220,28 +246,38 @@ def look_at_state(project: Project) -> None:
         record = catalog.program.record()
         look_at_claim(project, catalog, claimed)
         _check_format(record)
-        _check_copies(record, plan_json(record.compiled, record.granularity))
-        if catalog.program.source() != _source(project) and _text_of(build_program(project))[1] != record.digest:
+        Choices.from_json(record.choices)
+        is_known = catalog.program.source() == _source(project)
+        if not is_known and not _mean_the_same(program_from_json(record.compiled), build_program(project)):
             raise program_changed(record.name)
     finally:
         catalog.close()
 
 
-def have_views_changed(rt: Runtime) -> bool:
-    """Whether the project has other views than its state was made from, by their texts, which are a part of the program. Compiling them, to find what else
-    changes a program, takes too long for who wants to see how things are: half a second for six views."""
-    if rt.project.program_file is not None or rt.catalog.program.source() == _source(rt.project):
-        return False
-    return list(rt.project.views.items()) != [(view.name, view.sql) for view in rt.program.views]
+def waits_for_deployment(project: Project, catalog: Catalog) -> bool:
+    """Whether the project's folder defines something else than what is maintained, as far as that is known without compiling it."""
+    source = _source(project)
+    return catalog.program.other() == source != catalog.program.source()
 
 
-def _in_scheme(project: Project, made: Compiled, scheme: str) -> Compiled:
-    """The same program in another version scheme."""
-    plan, coordination = _make_plans(project, made.program, made.confluence, scheme)
-    record = replace(made.record, granularity=scheme, compiled=plan.json, copies=plan.copies_digest)
-    return replace(
-        made, record=replace(record, coordination=coordination.to_json()), plan=plan, coordination=coordination
-    )
+def _plan_what_is_registered(project: Project, registered: ProgramRecord, made: Program) -> CoordinationPlan:
+    """The coordination plan of the program that is registered, which is not the one that would be compiled today, but means the same.
+
+    Raises:
+        InputProblem: it does not.
+    """
+    program = program_from_json(registered.compiled)
+    if not _mean_the_same(program, made):
+        raise program_changed(registered.name)
+    return planning.plan_coordination(project, program, proof.prove(program), registered.granularity)
+
+
+def _mean_the_same(old: Program, new: Program) -> bool:
+    """Whether two programs are of the same views over the same relations, whatever maps they have."""
+    if not all(view.sql for view in (*old.views, *new.views)):
+        return m3.format_program(old) == m3.format_program(new)
+    relations = [{replace(r, rows=None) for r in program.relations if r.name != CLOCK} for program in (old, new)]
+    return relations[0] == relations[1] and not carry.changed_views(old, new)
 
 
 def _initialise(project: Project, source: str, versions: str | None) -> None:
@@ -254,22 +290,22 @@ def _initialise(project: Project, source: str, versions: str | None) -> None:
             raise _other_format(project.name, found)  # before anything is changed
         catalog.database.migrate()
         claim_state(project, catalog)
-        known = catalog.program.record() if catalog.program.is_registered() else None
-        if known and known.digest == made.record.digest and known.granularity != made.plan.versions.name:
-            # It was registered when less was proved, and its data have such versions.
-            made = _in_scheme(project, made, known.granularity)
-        _register(catalog, made.record, made.plan, project.state)
+        if not catalog.program.is_registered():
+            with catalog.leases.step() as step:
+                start = write_deltas(made.plan, project.state, apply.start_deltas(made.plan), step.label)
+                catalog.program.register(made.record, start)
         registered = catalog.program.record()
         _check_format(registered)
         coordination = made.coordination
+        if registered.digest != made.record.digest or registered.granularity != made.plan.versions.name:
+            coordination = _plan_what_is_registered(project, registered, made.program)
         with _only_what_stays(catalog, registered, coordination):
             declare(project, catalog)
-        coordination = replace(coordination, scheme=registered.granularity)  # whatever would be proved of it today
         if registered.coordination is None or _sealed_views(registered.coordination) != _sealed_views(
             coordination.to_json()
         ):
             catalog.finals.look_again()  # before the plan is recorded: who is killed in between does so again
-        catalog.program.record_source(source, coordination.to_json())
+        catalog.program.record_source(source, coordination.to_json(), definition_of(project))
         write_plan(project.state, coordination)
     finally:
         catalog.close()
@@ -304,14 +340,6 @@ def _make_plans(
     return plan, planning.plan_coordination(project, program, confluence, scheme)
 
 
-def _register(catalog: Catalog, record: ProgramRecord, plan: ProgramPlan, root: Path) -> None:
-    if catalog.program.is_registered():
-        catalog.program.register(record)
-        return
-    with catalog.leases.step() as step:
-        catalog.program.register(record, write_deltas(plan, root, apply.start_deltas(plan), step.label))
-
-
 @contextmanager
 def open_runtime(project: Project, executor: str | None = None) -> Iterator[Runtime]:
     """Open an initialised project.
@@ -325,19 +353,24 @@ def open_runtime(project: Project, executor: str | None = None) -> Iterator[Runt
     """
     claimed, catalog = read_claim(project), Catalog(project.catalog_url, project.state)
     runner = _executor(project, executor or project.executor.kind)
-    sources = Sources(project, catalog)
-    try:
+    with ExitStack() as stack:
+        stack.callback(catalog.close)
+        stack.callback(runner.close)
         catalog.database.check_schema()
         record = catalog.program.record()
         check_claim(project, catalog, claimed)
         _check_format(record)
-        plan = plan_json(record.compiled, record.granularity)
-        _check_copies(record, plan)
-        yield Runtime(project, plan, catalog, runner, sources, _coordination(record, plan))
-    finally:
-        sources.close()
-        runner.close()
-        catalog.close()
+        plan = plan_of(record)
+        catalog.database.known_revision = record.revision
+        deployed = with_definition(project, plan.program, record.definition)
+        sources = Sources(deployed, catalog)
+        stack.callback(sources.close)
+        yield Runtime(deployed, project, plan, catalog, runner, sources, _coordination(record, plan))
+
+
+def plan_of(record: ProgramRecord) -> ProgramPlan:
+    """The physical plan of a revision, as it is stored."""
+    return plan_json(record.compiled, record.granularity, record.choices)
 
 
 def _coordination(record: ProgramRecord, plan: ProgramPlan) -> CoordinationPlan:
@@ -358,16 +391,6 @@ def _check_format(record: ProgramRecord) -> None:
 def _other_format(name: str, found: int | None) -> SetupProblem:
     message = f"the state of {name} has format {found}, and this version of Cumulus reads {FORMAT}"
     return SetupProblem(message, kind="state-format", hint=ANEW)
-
-
-def _check_copies(record: ProgramRecord, plan: ProgramPlan) -> None:
-    """Which groups and copies there are follows from the program by rules that another version may have changed."""
-    if record.copies != plan.copies_digest:
-        raise SetupProblem(
-            f"the maps of {record.name} are kept in other groups or copies than this version of Cumulus keeps them in",
-            kind="state-copies",
-            hint=ANEW,
-        )
 
 
 def _executor(project: Project, kind: str) -> Executor:

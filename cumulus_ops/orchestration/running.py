@@ -43,7 +43,7 @@ def running(
         without_pandas()
     log_address = task_address(os.environ)
     with watch_task(project, step, coordinator, log_address):
-        initialise(project)
+        initialise(project, goes_on=True)
         with open_runtime(project, executor or None) as runtime:
             runtime.catalog.problems.log_address = log_address
             yield project, runtime

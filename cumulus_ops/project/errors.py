@@ -16,7 +16,16 @@ from collections.abc import Iterable
 
 from m3.errors import LONGEST_MESSAGE, M3Error, shortened
 
-__all__ = ["Conflict", "CumulusError", "InputProblem", "IntegrityProblem", "NotYet", "SetupProblem", "ViewInError"]
+__all__ = [
+    "Conflict",
+    "CumulusError",
+    "InputProblem",
+    "IntegrityProblem",
+    "NotYet",
+    "RevisionOver",
+    "SetupProblem",
+    "ViewInError",
+]
 
 
 class CumulusError(Exception):
@@ -73,6 +82,19 @@ class ViewInError(InputProblem):
 
 class SetupProblem(CumulusError):
     """The machine lacks something."""
+
+
+class RevisionOver(SetupProblem):
+    """The project was deployed anew since this process opened it; nothing was changed, and the process has to open it again."""
+
+    @staticmethod
+    def of(old: int, new: int) -> RevisionOver:
+        """What is said to a process that has opened an earlier revision."""
+        return RevisionOver(
+            f"revision {new} of the project has been deployed since this process opened revision {old}",
+            kind="revision-over",
+            hint="start it again; nothing of what it has committed is lost",
+        )
 
 
 class Conflict(CumulusError):

@@ -2,11 +2,14 @@
 
 Cumulus paper, section 4.1: (epoch, coordinator, sequence), extended by the statement's index. The packing is
 
-    epoch: 20 bits | coordinator priority: 8 | sequence: 28 | statement: 7
+    epoch: 23 bits | coordinator priority: 8 | sequence: 25 | statement: 7
 
 or, where a whole batch shares one place in the order, with a place for each relation in it,
 
-    epoch: 20 bits | ticket: 31 | rank: 12
+    epoch: 23 bits | ticket: 28 | place: 12
+
+Epochs of a minute last for 16 years. A place is the rank of a relation, or, from :data:`FIRST_STAGE` on, the stage of a derivation: two ranges, so that a
+relation that is added later moves no derivation.
 
 Which of them a program has, and what a read counts, is its version scheme (:mod:`cumulus_ops.coordination.schemes`). All bounds are
 stated: :func:`epoch_end` is inclusive.
@@ -19,6 +22,7 @@ from cumulus_ops.project.errors import InputProblem
 __all__ = [
     "COORDINATORS_MAX",
     "EPOCHS_MAX",
+    "FIRST_STAGE",
     "RANKS_MAX",
     "RANK_BITS",
     "SEQUENCES_MAX",
@@ -33,14 +37,16 @@ __all__ = [
 ]
 
 
-EPOCH_BITS, COORDINATOR_BITS, SEQUENCE_BITS, STATEMENT_BITS = 20, 8, 28, 7
-TICKET_BITS, RANK_BITS = 31, 12
+EPOCH_BITS, COORDINATOR_BITS, SEQUENCE_BITS, STATEMENT_BITS = 23, 8, 25, 7
+TICKET_BITS, RANK_BITS = 28, 12
 EPOCHS_MAX = 1 << EPOCH_BITS
 COORDINATORS_MAX = 1 << COORDINATOR_BITS
 SEQUENCES_MAX = 1 << SEQUENCE_BITS
 STATEMENTS_MAX = 1 << STATEMENT_BITS
 TICKETS_MAX = 1 << TICKET_BITS
 RANKS_MAX = 1 << RANK_BITS
+#: The place of the first derivation in a batch; relations have the places before it.
+FIRST_STAGE = 1 << 10
 EPOCH_SHIFT = COORDINATOR_BITS + SEQUENCE_BITS + STATEMENT_BITS  # = TICKET_BITS + RANK_BITS
 
 
@@ -56,7 +62,7 @@ def event_version(epoch: int, coordinator: int, sequence: int, statement: int = 
 def batch_version(epoch: int, ticket: int, rank: int = 0) -> int:
     """The version that all events of one relation share in one batch of a summable program."""
     _require(epoch, EPOCHS_MAX, "epochs")
-    _require(ticket, TICKETS_MAX, "batches")
+    _require(ticket, TICKETS_MAX, "batches in one epoch")
     _require(rank, RANKS_MAX, "relations and derivations in one program")
     return ((epoch << TICKET_BITS) | ticket) << RANK_BITS | rank
 

@@ -147,7 +147,7 @@ def overview_page(found: Opened) -> Values:
         names = [view.name for view in program_of(record.compiled).views]
         state, waiting = overview(catalog, names, EPOCHS, DRAWN), lags(found.project, catalog)
         sources = source_states(found.project, catalog)
-        groups = _groups_of(record.compiled, record.granularity)
+        groups = _groups_of(record.compiled, record.granularity, record.choices)
         data_at = catalog.history.data_at(catalog.snapshots.newest())
     latest = [epoch for epoch in state.epochs[::-1] if epoch.repeats is None][:LATEST]
     shown = [e for e in state.epochs if not state.transitions or e.epoch >= state.transitions[0].epoch]
@@ -168,9 +168,10 @@ def overview_page(found: Opened) -> Values:
 
 
 @lru_cache(8)
-def _groups_of(compiled: str, scheme: str) -> Mapping[str, frozenset[str]]:
+def _groups_of(compiled: str, scheme: str, choices: str) -> Mapping[str, frozenset[str]]:
     """view -> the groups that its maps are in, those that it is computed from included."""
-    group_of = {name: group.name for group in plan_json(compiled, scheme).groups.values() for name in group.members}
+    groups = plan_json(compiled, scheme, choices).groups.values()
+    group_of = {name: group.name for group in groups for name in group.members}
     program = program_of(compiled)
     maps = {view.name: restrict(program, view.name).maps for view in program.views}
     return {view: frozenset(group_of[m.name] for m in needed if m.name in group_of) for view, needed in maps.items()}
@@ -200,7 +201,10 @@ def view_page(found: Opened, name: str) -> Values | None:
         epochs = catalog.history.epoch_numbers(first)
         (state,) = view_states(catalog, [name], first)
         rows = newest_rows(found.project, catalog, view, ROWS)
-        corrected, groups = catalog.history.corrected_maps(first), _groups_of(record.compiled, record.granularity)
+        corrected, groups = (
+            catalog.history.corrected_maps(first),
+            _groups_of(record.compiled, record.granularity, record.choices),
+        )
     # whether the rows are of an earlier snapshot than the view's newest, and that is not the same as theirs
     behind = state.newest is not None and rows.epoch is not None and rows.epoch < state.newest.epoch
     if behind and state.newest is not None:

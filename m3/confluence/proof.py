@@ -13,7 +13,7 @@ from m3.formatting import format_statement
 from m3.program import START, Program, Statement
 from m3.statements import Between, reads_between
 
-__all__ = ["Confluence", "Place", "Verdict", "prove"]
+__all__ = ["Confluence", "Place", "Verdict", "meanings_of", "prove"]
 
 
 @dataclass(frozen=True)
@@ -59,7 +59,6 @@ class Confluence:
         return tuple(dict.fromkeys(v.reason for v in self.verdicts.values() if v.grain == "event"))
 
 
-@once_per_program
 def prove(program: Program) -> Confluence:
     """Find out of which relations' events the order is free, from the triggers alone.
 
@@ -73,11 +72,24 @@ def prove(program: Program) -> Confluence:
     Args:
         program: a checked program.
     """
-    found = _Search(program, multiplied_out=False).result()
+    return _find(program)[0]
+
+
+def meanings_of(program: Program) -> Meanings:
+    """What the proof has found that the maps of a program mean; a map of which no meaning was found means itself."""
+    return _find(program)[1]
+
+
+@once_per_program
+def _find(program: Program) -> tuple[Confluence, Meanings]:
+    first = _Search(program, multiplied_out=False)
+    found = first.result()
     if found.grain == "batch":
-        return found
-    again = _Search(program, multiplied_out=True).result()
-    return again if again.grain == "batch" or (again.is_confluent and not found.is_confluent) else found
+        return found, first.meanings
+    second = _Search(program, multiplied_out=True)
+    again = second.result()
+    is_better = again.grain == "batch" or (again.is_confluent and not found.is_confluent)
+    return (again, second.meanings) if is_better else (found, first.meanings)
 
 
 #: What is told first of a relation.

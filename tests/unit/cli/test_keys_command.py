@@ -42,6 +42,8 @@ def test_indexes_are_shown_and_built(tmp_path: Path, monkeypatch: pytest.MonkeyP
     with open_runtime(load_project(tmp_path), "inprocess") as runtime:
         assert run_minibatch(runtime, 0) is not None
     (tmp_path / "cumulus.yaml").write_text(PROJECT)
+    assert json.loads(call("keys", "--json").stdout)[0]["mode"] == "trusted", "what is edited waits"
+    assert call("init", str(tmp_path)).exit_code == 0
     orders, log = json.loads(call("keys", "--json").stdout)
     assert (orders["mode"], orders["index"], log["index"]) == ("strict", "built with the next append", "none")
     built = call("keys", "build")

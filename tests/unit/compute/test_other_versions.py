@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import sqlite3
 from pathlib import Path
 
 import pytest
 
 from cumulus_ops.catalog.database import SCHEMA
-from cumulus_ops.opening.runtime import initialise, open_runtime
+from cumulus_ops.opening.runtime import initialise, open_runtime, waits_for_deployment
 from cumulus_ops.project.errors import InputProblem, SetupProblem
 from m3.datatypes import INT
 from m3.program import Column, Relation
@@ -18,7 +19,7 @@ from tests.support.projects import make_project
 R = Relation("r", (Column("a", INT), Column("b", INT)))
 CHANGES = {
     "state-format": "UPDATE program SET format = 1",
-    "state-copies": "UPDATE program SET copies = 'by other rules'",
+    "plan-format": "UPDATE revision SET choices = '{\"format\": 99}'",
     "catalog-schema": "UPDATE alembic_version SET version_num = '0003'",
 }
 
@@ -56,15 +57,20 @@ def test_init_refuses_another_format_before_it_changes_anything(tmp_path: Path) 
         assert database.execute("SELECT version_num FROM alembic_version").fetchall() == [("0003",)]
 
 
-def test_a_program_that_other_rules_made_is_refused_by_init_and_all_others_go_on(tmp_path: Path) -> None:
+def test_a_program_that_other_rules_made_goes_on_and_other_views_wait_to_be_deployed(tmp_path: Path) -> None:
     project = make_project(tmp_path, [R], views={"v": "SELECT a, AVG(b) AS s FROM r GROUP BY a"})
     initialise(project)
     for change in ("source = 'by other rules'", "source = 'by other rules', digest = 'of averages with four decimals'"):
         with contextlib.closing(sqlite3.connect(project.catalog_url.removeprefix("sqlite:///"))) as database, database:
-            database.execute(f"UPDATE program SET {change}")
-        if "digest" not in change:
-            initialise(project)
-    with pytest.raises(InputProblem, match="by other rules") as caught:
+            database.execute(f"UPDATE revision SET {change}")
         initialise(project)
+    other = dataclasses.replace(project, views={"v": "SELECT a, MAX(b) AS s FROM r GROUP BY a"})
+    with pytest.raises(InputProblem, match="has changed since it was deployed") as caught:
+        initialise(other)
     assert caught.value.kind == "program-changed"
     assert "\n" not in caught.value.message
+    initialise(other, goes_on=True)
+    with open_runtime(other) as rt:
+        assert rt.project.views == project.views
+        assert waits_for_deployment(other, rt.catalog)
+        assert not waits_for_deployment(project, rt.catalog)

@@ -76,7 +76,7 @@ def test_a_project_without_a_plan_is_final_with_its_epochs_until_it_is_initialis
     planned(project)
     engine = sa.create_engine(project.catalog_url)
     with engine.begin() as connection:
-        connection.execute(sa.text("UPDATE program SET coordination = NULL, source = NULL"))
+        connection.execute(sa.text("UPDATE revision SET coordination = NULL, source = NULL"))
     engine.dispose()
     with open_runtime(project) as rt:
         assert rt.coordination.view("popular").final == COMMITTED

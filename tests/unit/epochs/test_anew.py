@@ -57,9 +57,8 @@ def test_the_log_is_read_again_and_the_landing_folder_is_not_needed(project: Pro
     assert (done.identity.generation, done.batches, done.kept) == (2, 3, None)
     assert run(project) == before
     fewer = dataclasses.replace(project, views={"n": "SELECT COUNT(*) AS n FROM item", "total": project.views["total"]})
-    with pytest.raises(InputProblem, match="another program") as caught:
+    with pytest.raises(InputProblem, match="another program"):
         initialise(fewer)
-    assert "cumulus anew" in caught.value.hint
     begin_anew(fewer)
     after = run(fewer)
     assert after["total"] == before["total"]

@@ -144,5 +144,5 @@ def _as_before(project: Project) -> None:
     with catalog.database.engine.begin() as connection:
         connection.execute(delete(t.installation))
     with catalog.database.engine.begin() as connection:
-        connection.execute(update(t.program).values(source=""))
+        connection.execute(update(t.revision).values(source=""))
     catalog.close()

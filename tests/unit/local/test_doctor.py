@@ -214,15 +214,26 @@ def test_a_state_folder_that_is_gone_or_another_is_to_be_mended(running):
     assert "is of generation 1" in refusal(running)["message"]
 
 
-def test_views_that_have_changed_are_to_be_mended_and_status_says_so(running):
-    told = CliRunner().invoke(main, ["status", "--project", str(running)]).stdout
-    assert "Views:" not in told
+def test_a_folder_that_has_changed_waits_to_be_deployed_and_the_project_goes_on(running):
+    def tell(*arguments):
+        return CliRunner().invoke(main, [*arguments])
+
+    assert "Project:" not in tell("status", "--project", str(running)).stdout
     view = running / "views" / "odd.sql"
-    view.write_text(view.read_text().replace("SUM", "MAX"))
-    one = refusal(running)
-    assert (one["check"], "the views have changed" in one["message"]) == ("views", True)
-    told = CliRunner().invoke(main, ["status", "--project", str(running)]).stdout
-    assert "Views: this catalog maintains another program" in told
-    assert "cumulus anew" in told
+    text = view.read_text()
+    view.write_text(f"-- a comment\n{text.lower()}\n")
+    assert found(running, "claim").state == OK, "it means the same"
+    view.write_text(text.replace("SUM", "MAX"))
+    one = found(running, "views")
+    assert (one.state, "has changed since it was deployed" in one.message) == (WARN, True)
+    assert tell("run", "--project", str(running)).exit_code == 0
+    told = tell("status", "--project", str(running)).stdout
+    assert "Project: this catalog maintains another program" in told
+    assert "cumulus deploy" in told
     view.write_text("SELECT nothing FROM nowhere")
-    assert found(running, "views").state == FIX
+    assert found(running, "views").state == WARN
+    assert tell("run", "--project", str(running)).exit_code == 0
+    assert tell("init", str(running)).exit_code == 2
+    view.write_text(text)
+    assert tell("run", "--project", str(running)).exit_code == 0
+    assert "Project:" not in tell("status", "--project", str(running)).stdout

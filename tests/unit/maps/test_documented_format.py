@@ -27,7 +27,7 @@ def documented(data: bytes) -> dict[str, list[Any]]:
     """The columns of a run: keys by position, values by name, the version."""
     tail = data[-20:]
     length, total = int.from_bytes(tail[:8], "little"), int.from_bytes(tail[8:12], "little")
-    assert tail[12:] == b"CUMRUN03"
+    assert tail[12:] == b"CUMRUN04"
     body, sums = data[:length], data[length:-20]
     blocks = [body[at : at + 65_536] for at in range(0, length, 65_536)]
     assert zlib.crc32(sums) == total
@@ -35,7 +35,7 @@ def documented(data: bytes) -> dict[str, list[Any]]:
     assert [zlib.crc32(block) for block in blocks] == np.frombuffer(sums, "<u4", len(blocks)).tolist()
     file = pa.ipc.open_file(pa.BufferReader(body))
     header = json.loads(file.schema.metadata[b"cumulus"])
-    assert header["format"] == 3
+    assert header["format"] == 4
     batch = file.get_batch(0) if file.num_record_batches else None
     codes = [0] * header["rows"] if header["code"] is None else _stored(batch, header["code"])
     assert codes == sorted(codes)

@@ -4,7 +4,7 @@ from alembic import op
 
 from cumulus_ops.catalog.tables import metadata
 
-revision = "0026"
+revision = "0027"
 down_revision = None
 
 

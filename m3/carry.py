@@ -1,0 +1,304 @@
+"""A program after a change of its views: what means the same as a map of the program before is that map, under its name and with its triggers.
+
+Maps are told by their identity (:mod:`m3.confluence.identity`). What is kept is kept as it was maintained: with the statements that it had, and with the maps that
+these read, also where the new compilation would maintain it in another way. So what is stored stays right, and stays in its tables. Everything else is new.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass, replace
+
+from m3.check import check
+from m3.clock import CLOCK
+from m3.confluence.identity import identities
+from m3.dataflow import once_per_program
+from m3.program import (
+    START,
+    Derived,
+    MapRef,
+    Program,
+    Relation,
+    Statement,
+    Trigger,
+    View,
+    Windowing,
+)
+from m3.scalars import rename
+
+__all__ = ["Carried", "carry_over", "changed_views"]
+
+
+@dataclass(frozen=True)
+class Carried:
+    """The program to maintain after a change.
+
+    ``kept``: maps of the program before that stay, some of them because others of their table, or their triggers, need them; ``fresh``: maps that are new;
+    ``dropped``: maps of the program before that go."""
+
+    program: Program
+    kept: tuple[str, ...]
+    fresh: tuple[str, ...]
+    dropped: tuple[str, ...]
+
+
+def carry_over(
+    old: Program, new: Program, together: Mapping[str, Collection[str]], used: Collection[str] = ()
+) -> Carried:
+    """The program that maintains the views of ``new`` with as many maps of ``old`` as it can.
+
+    Args:
+        old: what is maintained.
+        new: what the changed views have been compiled to.
+        together: for maps of ``old`` those that are stored in one table with them, themselves included: they are kept or dropped as a whole.
+        used: names that maps had before; new maps are not called so.
+    """
+    return _Carrying(old, new, together, {*used, *old.map_by_name}).result()
+
+
+def changed_views(old: Program, new: Program) -> dict[str, str]:
+    """The views that do not show the same in both programs, and what became of each: ``added``, ``removed`` or ``changed``.
+
+    Comments, layout, case, names of maps and the order of views are no change."""
+    before, after = _shown(old), _shown(new)
+    found = {name: "removed" for name in before if name not in after}
+    found |= {name: "added" for name in after if name not in before}
+    return found | {name: "changed" for name in after if name in before and before[name] != after[name]}
+
+
+@once_per_program
+def _shown(program: Program) -> dict[str, object]:
+    known = identities(program)
+    return {view.name: _shown_by(program, view, known) for view in program.views}
+
+
+def _shown_by(program: Program, view: View, known: Mapping[str, str]) -> object:
+    """What a view shows, whatever the maps are called that it is read off."""
+    maps = {*view.maps(), *(check_.map for check_ in view.checks)}
+    if not maps <= known.keys():
+        return view  # order matters for it: it is itself alone
+    names = {value.name: f"v{place}" for place, value in enumerate(view.values)}
+    names |= {made.name: f"l{place}" for place, made in enumerate(view.lists)}
+    names |= {key.name: f"k{place}" for place, key in enumerate(view.keys)}
+    return (
+        [str(key.type) for key in view.keys],
+        [known[value.map] for value in view.values],
+        None if view.exists is None else known[view.exists],
+        [(column.name, rename(column.expression, names)) for column in view.columns],
+        None if view.having is None else rename(view.having, names),
+        (view.order, view.limit, view.offset, view.repeated, view.hidden),
+        sorted((known[c.map], repr(c.expression)) for c in view.checks),
+        [replace(m, name="", map=known[m.map], at=tuple(names.get(a, a) for a in m.at)) for m in view.lists],
+    )
+
+
+class _Carrying:
+    """``old`` and ``new`` as in :func:`carry_over`; ``taken``: names that no new map gets."""
+
+    def __init__(
+        self, old: Program, new: Program, together: Mapping[str, Collection[str]], taken: Collection[str]
+    ) -> None:
+        self._old, self._new, self._together = old, new, together
+        by_identity: dict[str, str] = {}
+        for name, identity in identities(old).items():
+            by_identity.setdefault(identity, name)
+        can_stay = self._find_lasting()
+        #: map of ``new`` -> the map of ``old`` that it is
+        self._same = {
+            name: by_identity[identity]
+            for name, identity in identities(new).items()
+            if by_identity.get(identity) in can_stay
+        }
+        self._names = dict(self._same)
+        for declared in new.maps:
+            if declared.name not in self._names:
+                self._names[declared.name] = _free_name(declared.name, {*taken, *self._names.values()})
+
+    def result(self) -> Carried:
+        """The program."""
+        wanted = {name for view in self._new.views for name in (*view.maps(), *(c.map for c in view.checks))}
+        fresh: dict[str, None] = {}
+        kept: dict[str, None] = {}
+        waiting = [(False, name) for name in sorted(wanted)]
+        while waiting:
+            is_old, name = waiting.pop()
+            if not is_old and name in self._same:
+                is_old, name = True, self._same[name]
+            seen = kept if is_old else fresh
+            if name in seen:
+                continue
+            seen[name] = None
+            of = self._old if is_old else self._new
+            waiting += [(is_old, read) for read in _needs(of)[name]]
+            waiting += [(True, other) for other in self._together.get(name, ())] if is_old else []
+        program = self._assemble(kept.keys(), fresh.keys())
+        names = [m.name for m in program.maps]
+        return Carried(
+            check(program),
+            tuple(name for name in names if name in kept),
+            tuple(name for name in names if name not in kept),
+            tuple(m.name for m in self._old.maps if m.name not in kept),
+        )
+
+    def _find_lasting(self) -> set[str]:
+        """The maps of ``old`` that can stay: the columns that their statements use are there still, and so with all that they need."""
+        fits = {r.name: self._has_columns(r) for r in self._old.relations}
+        gone = {
+            s.target
+            for t in self._old.triggers
+            if t.sign and t.relation != START
+            for s in t.statements
+            if not fits[t.relation](s, t)
+        }
+        dependents: dict[str, set[str]] = {m.name: set() for m in self._old.maps}
+        for name, needs in _needs(self._old).items():
+            for need in (*needs, *self._together.get(name, ())):
+                dependents[need].add(name)
+        waiting, lost = list(gone), set()
+        while waiting:
+            name = waiting.pop()
+            if name not in lost:
+                lost.add(name)
+                waiting += [*dependents[name], *self._together.get(name, ())]
+        return set(self._old.map_by_name) - lost
+
+    def _has_columns(self, relation: Relation) -> Callable[[Statement, Trigger], bool]:
+        """Whether a statement's columns of a relation are there after the change, and are of the same types."""
+        there = {c.name: c.type for r in self._new.relations if r.name == relation.name for c in r.columns}
+        is_declared = relation.name in self._new.relation_by_name
+
+        def fits(statement: Statement, trigger: Trigger) -> bool:
+            used = statement.variables()
+            pairs = zip(trigger.params, relation.columns, strict=True)
+            return is_declared and all(there.get(c.name) == c.type for param, c in pairs if param in used)
+
+        return fits
+
+    def _assemble(self, kept: Collection[str], fresh: Collection[str]) -> Program:
+        """The program of some maps of ``old`` and some of ``new``, the latter under their new names."""
+        old, new, names = self._old, self._new, self._names
+        maps = [m for m in old.maps if m.name in kept]
+        maps += [replace(m, name=names[m.name]) for m in new.maps if m.name in fresh]
+        derivations: list[Derived] = [d for d in old.derivations if d.map in kept]
+        derivations += [_rename_derived(d, names) for d in new.derivations if d.map in fresh]
+        relations = new.relations
+        if any(r.name == CLOCK for r in old.relations) and CLOCK not in new.relation_by_name:
+            relations = (*relations, old.relation_by_name[CLOCK])  # its ticks are in the log
+        columns = {r.name: tuple(c.name for c in r.columns) for r in relations} | {START: ()}
+        columns |= {m.name: tuple(k.name for k in m.keys) for m in maps if any(d.map == m.name for d in derivations)}
+        statements: dict[tuple[str, int], list[Statement]] = {}
+        for trigger in old.triggers:
+            if trigger.relation in columns:
+                given = _by_column(trigger, old, columns[trigger.relation])
+                statements.setdefault((trigger.relation, trigger.sign), []).extend(
+                    _rename_params(s, given, columns[trigger.relation]) for s in trigger.statements if s.target in kept
+                )
+        for trigger in new.triggers:
+            of = names[trigger.relation] if trigger.sign == 0 else trigger.relation
+            if of in columns:
+                given = _by_column(trigger, new, columns[of])
+                statements.setdefault((of, trigger.sign), []).extend(
+                    _rename_params(_rename_maps(s, names), given, columns[of])
+                    for s in trigger.statements
+                    if s.target in fresh
+                )
+        order = [(r.name, sign) for r in relations for sign in (1, -1)]
+        order += [(d.map, 0) for d in derivations] + [(START, 1)]
+        triggers = [Trigger(s, r, columns[r], tuple(statements[r, s])) for r, s in order if statements.get((r, s))]
+        return Program(
+            new.name,
+            new.semantics,
+            relations,
+            tuple(maps),
+            tuple(triggers),
+            tuple(_rename_view(view, names) for view in new.views),
+            tuple(derivations),
+        )
+
+
+def _free_name(name: str, taken: Collection[str]) -> str:
+    """The name, or with the next number that is free.
+
+    >>> _free_name("m_line_1", {"m_line_1", "m_line_2"}), _free_name("v_sum", {"v_sum"}), _free_name("n", {"m"})
+    ('m_line_3', 'v_sum_2', 'n')
+    """
+    if name not in taken:
+        return name
+    stem, _, number = name.rpartition("_")
+    if not number.isdecimal():
+        stem, number = name, "1"
+    count = int(number)
+    while f"{stem}_{count}" in taken or count == int(number):
+        count += 1
+    return f"{stem}_{count}"
+
+
+@once_per_program
+def _needs(program: Program) -> dict[str, set[str]]:
+    """For each map those that have to be there for it to be maintained."""
+    found: dict[str, set[str]] = {m.name: set() for m in program.maps}
+    for trigger in program.triggers:
+        for statement in trigger.statements:
+            found[statement.target].update(ref.map for ref in statement.reads())
+            if trigger.sign == 0:
+                found[statement.target].add(trigger.relation)
+    for derived in program.derivations:
+        found[derived.map].update(derived.reads())
+    return found
+
+
+def _by_column(trigger: Trigger, program: Program, columns: tuple[str, ...]) -> dict[str, str]:
+    """For the parameters of a trigger what they are called in one whose parameters are ``columns``: of a relation the column's name, of a derived map the
+    name at its place."""
+    if trigger.sign == 0 or trigger.relation == START:
+        return dict(zip(trigger.params, columns, strict=True))
+    own = program.relation_by_name[trigger.relation].columns
+    return {param: column.name for param, column in zip(trigger.params, own, strict=True)}
+
+
+def _rename_params(statement: Statement, given: Mapping[str, str], columns: Collection[str]) -> Statement:
+    """A statement in a trigger with other parameters; loop variables that would be one of these get a name of their own."""
+    names = {old: new for old, new in given.items() if old != new}
+    for loop in sorted(statement.variables() - given.keys()):
+        if loop in columns or loop in names.values():
+            names[loop] = _free_name(f"{loop}_1", {*columns, *statement.variables(), *names.values()})
+    return _rename_all(statement, names, {}) if names else statement
+
+
+def _rename_maps(statement: Statement, maps: Mapping[str, str]) -> Statement:
+    return _rename_all(statement, {}, maps)
+
+
+def _rename_all(statement: Statement, names: Mapping[str, str], maps: Mapping[str, str]) -> Statement:
+    """A statement with other variables, and other maps."""
+
+    def factor(given: object) -> object:
+        if isinstance(given, MapRef):
+            keys = tuple(rename(k, names) for k in given.keys)
+            return replace(given, map=maps.get(given.map, given.map), keys=keys)
+        return rename(given, names)  # type: ignore[arg-type]
+
+    return replace(
+        statement,
+        target=maps.get(statement.target, statement.target),
+        keys=tuple(rename(k, names) for k in statement.keys),
+        factors=tuple(map(factor, statement.factors)),  # type: ignore[arg-type]
+        conditions=tuple(rename(c, names) for c in statement.conditions),
+    )
+
+
+def _rename_derived(derived: Derived, names: Mapping[str, str]) -> Derived:
+    if isinstance(derived, Windowing):
+        return replace(derived, map=names[derived.map], source=names[derived.source])
+    inputs = tuple(replace(given, map=names[given.map]) for given in derived.inputs)
+    return replace(derived, map=names[derived.map], inputs=inputs)
+
+
+def _rename_view(view: View, names: Mapping[str, str]) -> View:
+    return replace(
+        view,
+        values=tuple(replace(v, map=names[v.map]) for v in view.values),
+        exists=None if view.exists is None else names[view.exists],
+        checks=tuple(replace(c, map=names[c.map]) for c in view.checks),
+        lists=tuple(replace(m, map=names[m.map]) for m in view.lists),
+    )

@@ -1,0 +1,132 @@
+"""The identity of a map: a digest of what it means, whatever it is called, and whatever else is in its program (decision 60).
+
+A map that means a sum of products (:mod:`m3.confluence.meaning`) is known by that sum in normal form: by the relations' names, by the columns that occur, with their
+types, and by its own keys' and value's types. A derived map is known by its derivation, over the identities of the maps that it is computed
+from; where a product is over its rows, that identity stands for them. So names, the order of views, comments and counters of the compiler do not enter.
+
+A map without a meaning, for which order matters, has no identity; nor has what is computed from it. Two maps with one identity have the same entries after the
+same events. The converse holds as far as the normal form is one: a map that is not recognised is made again, which costs time, and is never wrong.
+
+Identities are compared within one process. They are never stored, so a better normal form harms nobody.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from dataclasses import replace
+
+from m3.confluence.meaning import content_name
+from m3.confluence.products import Product, Sum, Term, add, mapped, normal
+from m3.confluence.proof import meanings_of
+from m3.dataflow import once_per_program, strata
+from m3.datatypes import Type
+from m3.program import Derivation, Program, Windowing
+from m3.scalars import rename
+
+__all__ = ["identities"]
+
+
+@once_per_program
+def identities(program: Program) -> Mapping[str, str]:
+    """map -> its identity; maps that have none are left out.
+
+    >>> from m3 import parse
+    >>> text = "RELATION R(a INT, b INT); MAP {0}[INT] : INT; ON +R({1}, {2}) {{ {0}[{1}] += 1 }} ON -R({1}, {2}) {{ {0}[{1}] += -1 }}"
+    >>> identities(parse(text.format("m", "a", "b")))["m"] == identities(parse(text.format("n", "x", "y")))["n"]
+    True
+
+    Args:
+        program: a checked program.
+    """
+    return _Identities(program).found()
+
+
+class _Identities:
+    def __init__(self, program: Program) -> None:
+        self._program = program
+        self._meanings = meanings_of(program)
+        self._found: dict[str, str] = {}
+        #: What a product's atom is of -> what it is called here, and the names and types of its columns.
+        self._names = {content_name(r.name, sign): f"{r.name} {sign}" for r in program.relations for sign in (0, 1)}
+        self._columns: dict[str, tuple[tuple[str, Type], ...]] = {
+            content_name(r.name, 1): tuple((c.name, c.type) for c in r.columns) for r in program.relations
+        }
+        for declared in program.maps:
+            of = tuple((str(place), key.type) for place, key in enumerate(declared.keys))
+            self._columns[content_name(declared.name, 0)] = of
+        self._nullable: dict[str, tuple[bool, ...]] = {}
+
+    def found(self) -> dict[str, str]:
+        """All identities."""
+        derived = self._program.derivation_by_map
+        for name in [name for stratum in strata(self._program) for name in stratum]:
+            said = self._describe_derived(name) if name in derived else self._describe_sum(name)
+            if said is None:
+                continue
+            declared = self._program.map_by_name[name]
+            types = [str(key.type) for key in declared.keys], str(declared.value)
+            self._found[name] = hashlib.sha256(repr((types, said)).encode()).hexdigest()
+            self._names[content_name(name, 0)] = self._found[name]
+        return self._found
+
+    def _describe_sum(self, name: str) -> object | None:
+        """A map's meaning, with what it is about called by names that last."""
+        meaning = self._meanings.known.get(name)
+        own = content_name(name, 0)
+        if meaning is None or any(atom not in self._names or atom == own for p in meaning for atom, _ in p.atoms):
+            return None
+        total: Sum = {}
+        for product, coefficient in meaning.items():
+            called = product._replace(atoms=tuple((self._names[atom], kind) for atom, kind in product.atoms))
+            for (atom, _), (lasting, _) in zip(product.atoms, called.atoms, strict=True):
+                self._nullable[lasting] = tuple(type_.nullable for _, type_ in self._columns[atom])
+            again = normal(called, self._nullable)
+            if again is not None:
+                add(total, again, coefficient)
+        columns = {self._names[atom]: self._columns[atom] for p in meaning for atom, _ in p.atoms}
+        return sorted((repr(_say(product, columns)), str(coefficient)) for product, coefficient in total.items())
+
+    def _describe_derived(self, name: str) -> object | None:
+        derived = self._program.derivation_by_map[name]
+        if any(read not in self._found for read in derived.reads()):
+            return None
+        if isinstance(derived, Windowing):
+            keys = self._program.map_by_name[derived.source].keys
+            names = {key.name: f"k{place}" for place, key in enumerate(keys)}
+            functions = tuple(
+                replace(
+                    f,
+                    args=tuple(rename(a, names) for a in f.args),
+                    order=tuple((rename(e, names), down, first) for e, down, first in f.order),
+                )
+                for f in derived.functions
+            )
+            return "window", self._found[derived.source], derived.partition, functions, derived.flagged
+        return "row", *self._describe_row(derived)
+
+    def _describe_row(self, derived: Derivation) -> tuple[object, ...]:
+        """A derivation, with its group's keys and its inputs called by their places."""
+        names = {key: f"k{place}" for place, key in enumerate(derived.keys)}
+        names |= {given.name: f"i{place}" for place, given in enumerate(derived.inputs)}
+        inputs = [
+            replace(g, name=names[g.name], map=self._found[g.map], at=tuple(names[a] for a in g.at))
+            for g in derived.inputs
+        ]
+        outputs = [rename(output.expression, names) for output in derived.outputs]
+        return len(derived.keys), inputs, outputs, rename(derived.count, names)
+
+
+def _say(product: Product, columns: Mapping[str, tuple[tuple[str, Type], ...]]) -> Product:
+    """A product with its columns called by their names, and said to be of their types: other columns beside them change nothing."""
+
+    def say(given: Term) -> Term:
+        name, type_ = columns[product.atoms[given[2]][0]][given[3]]
+        return (1, 1, given[2], name, str(type_))
+
+    return product._replace(
+        keys=tuple(mapped(t, say) for t in product.keys),
+        equations=tuple(sorted((mapped(a, say), mapped(b, say)) for a, b in product.equations)),
+        conditions=tuple(sorted((mapped(t, say) for t in product.conditions), key=repr)),
+        factors=tuple(sorted((mapped(t, say) for t in product.factors), key=repr)),
+    )
