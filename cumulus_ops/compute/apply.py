@@ -158,21 +158,30 @@ class ApplyTask:
 
 @dataclass
 class Loaded:
-    """Events of some batches, loaded by relation when a statement first needs them."""
+    """Events of some batches, loaded by relation when a statement first needs them; of those relations of which it says so, only some ``columns``."""
 
     plan: ProgramPlan
     root: Path
     batches: tuple[BatchRef, ...]
     memory: int = DEFAULT_MEMORY
-    _cache: dict[str, dict[int, Events]] = field(default_factory=dict)
+    columns: Mapping[str, Collection[str]] = field(default_factory=dict)
+    _cache: dict[str, tuple[tuple[int, int], dict[int, Events]]] = field(default_factory=dict)
 
-    def get(self, relation: str, sign: int) -> Events | None:
-        """The events of a relation and sign, None if there are none."""
-        if relation not in self._cache:
-            self._cache[relation] = load_events(self.plan, self.root, self.batches, relation)
-            for events in self._cache[relation].values():
+    def get(self, relation: str, sign: int, part: tuple[int, int] = (0, 1)) -> Events | None:
+        """The events of a relation and sign, None if there are none. ``part``: (i, n) for the i-th of n parts; one part is remembered."""
+        if relation not in self._cache or self._cache[relation][0] != part:
+            self._cache.pop(relation, None)  # before the next part takes its room
+            found = load_events(self.plan, self.root, self.batches, relation, part, self.columns.get(relation))
+            for events in found.values():
                 events.limit_rows = rows_within(self.memory)
-        return self._cache[relation].get(sign)
+            self._cache[relation] = part, found
+        return self._cache[relation][1].get(sign)
+
+    def parts(self, relation: str) -> list[tuple[int, int]]:
+        """The parts that its events are to be taken in, so that each is within the memory."""
+        rows = sum(f.rows for b in self.batches for f in b.files if f.relation == relation)
+        number = -(-rows // rows_within(self.memory))
+        return [(i, number) for i in range(number)]
 
 
 def apply_events(task: ApplyTask, own: OwnDeltas) -> Loaded:

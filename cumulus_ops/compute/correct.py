@@ -22,7 +22,7 @@ import pyarrow as pa
 from cumulus_ops.catalog.records import Clock, Run
 from cumulus_ops.compute.apply import Loaded, settle
 from cumulus_ops.compute.kernel import Events, run_statement
-from cumulus_ops.compute.reading import DEFAULT_MEMORY, BatchRef, OwnDeltas, StoredRuns, newest_version, rows_of
+from cumulus_ops.compute.reading import DEFAULT_MEMORY, EVER, BatchRef, OwnDeltas, StoredRuns, newest_version, rows_of
 from cumulus_ops.layout.groups import Group
 from cumulus_ops.layout.plans import ProgramPlan
 from cumulus_ops.layout.statements import ReadPlan, StatementPlan
@@ -116,11 +116,14 @@ def _correct_statement(plan: ProgramPlan, statement: StatementPlan, group: _Grou
 
 @dataclass(frozen=True)
 class States:
-    """The maps as some events have read them, and what is new to them: runs, and deltas of this step."""
+    """The maps as some events have read them, and what is new to them: runs, and deltas of this step. For derivations: of what is new
+    nothing counts below the version ``since``, and nothing of all is looked at from ``until`` on."""
 
     old: StoredRuns
     new: StoredRuns
     own: OwnDeltas
+    since: int = -EVER
+    until: int = EVER
 
     def changed(self, read: ReadPlan, version: int) -> bool:
         """Whether a read of an event of ``version`` may find something new."""

@@ -224,13 +224,20 @@ class OwnDeltas:
     """Deltas of this step, by map, and as sorted runs for whatever access path asks.
 
     With a ``plan`` and a ``pack``, a map's many deltas are written as soon as they are final, and read from there; and so are
-    all, the largest first, while they take more than ``limit_bytes``.
+    all, the largest first, while they take more than ``limit_bytes``. The maps ``passing`` are not wanted in the end, and have
+    only these copies: they are written when memory is short alone, to a file of their own, which is deleted.
     """
 
     def __init__(
-        self, plan: ProgramPlan | None = None, pack: Pack | None = None, limit_bytes: int = DEFAULT_MEMORY
+        self,
+        plan: ProgramPlan | None = None,
+        pack: Pack | None = None,
+        limit_bytes: int = DEFAULT_MEMORY,
+        passing: Mapping[str, Sequence[AccessPath]] | None = None,
     ) -> None:
         self._plan, self._pack, self._limit_bytes = plan, pack, limit_bytes
+        self._passing = passing or {}
+        self._aside = None if pack is None else Pack(pack.root, pack.label)
         self._final: dict[str, int] = {}
         self._tables: dict[str, pa.Table] = {}
         self._runs: dict[AccessPath, RunData] = {}
@@ -245,15 +252,18 @@ class OwnDeltas:
         self._tables[name] = delta
         if final and self._plan is not None and self._pack is not None:
             self._final[name] = delta.nbytes
-            if len(delta) >= WRITTEN_ROWS:
-                self._write(name, self._plan, self._pack)
+            if len(delta) >= WRITTEN_ROWS and name not in self._passing:
+                self._write(name)
             # The largest first: it frees most for one path's sorting, and small ones are kept for the reads of deeper maps.
             while sum(self._final.values()) > self._limit_bytes:
-                self._write(max(self._final, key=self._final.__getitem__), self._plan, self._pack)
+                self._write(max(self._final, key=self._final.__getitem__))
 
-    def _write(self, name: str, plan: ProgramPlan, pack: Pack) -> None:
+    def _write(self, name: str) -> None:
+        assert self._plan is not None
+        pack = self._aside if name in self._passing else self._pack
+        assert pack is not None
         del self._final[name]
-        for path in plan.paths[name] if len(self._tables[name]) else ():
+        for path in self._passing.get(name, self._plan.paths[name]) if len(self._tables[name]) else ():
             if len(self._build(path)):
                 self._runs[path] = pack.read(pack.append(self._build(path)))
             self._written.setdefault(path.map, self._runs[path].versions.all_units())
@@ -299,11 +309,13 @@ class OwnDeltas:
         """Write all that has not been written, and make it durable.
 
         Returns:
-            the runs of all maps, for the catalog.
+            the runs of all maps that are wanted, for the catalog.
         """
         assert self._plan is not None
         assert self._pack is not None
-        for name in self.tables():
+        assert self._aside is not None
+        self._aside.discard()
+        for name in [n for n in self.tables() if n not in self._passing]:
             for path in self._plan.paths[name]:
                 run = self._build(path)
                 if len(run):
@@ -356,7 +368,14 @@ def newest_version(plan: ProgramPlan, batches: Sequence[BatchRef], relation: str
     return max(plan.versions.newest(b, rank) for b in batches if relation in b.relations())
 
 
-def load_events(plan: ProgramPlan, root: Path, batches: Sequence[BatchRef], relation: str) -> dict[int, Events]:
+def load_events(
+    plan: ProgramPlan,
+    root: Path,
+    batches: Sequence[BatchRef],
+    relation: str,
+    part: tuple[int, int] = (0, 1),
+    columns: Collection[str] | None = None,
+) -> dict[int, Events]:
     """The events of one relation in some batches, as {sign: events}; only the columns that the program uses.
 
     Sign 1 are the inserts, -1 the deletes, 0 all of them weighted by their signs.
@@ -366,8 +385,9 @@ def load_events(plan: ProgramPlan, root: Path, batches: Sequence[BatchRef], rela
         root: the state folder.
         batches: which batches to read.
         relation: which relation.
+        part, columns: see :func:`read_events`.
     """
-    table = read_events(plan, root, batches, relation)
+    table = read_events(plan, root, batches, relation, part, columns)
     if table is None:
         return {}
     signs = {s.sign for group in plan.statements.values() for s in group if s.relation == relation}

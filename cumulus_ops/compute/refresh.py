@@ -15,7 +15,7 @@ All deltas carry the versions of the batches or events that they belong to, as i
 from __future__ import annotations
 
 import datetime
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -44,7 +44,7 @@ from m3.datatypes import TIMESTAMP
 from m3.evaluate import Value
 from m3.program import Derivation, Windowing
 
-__all__ = ["RefreshTask", "derive", "is_correction", "is_passed", "refresh_maps"]
+__all__ = ["RefreshTask", "changes_of", "derive", "is_correction", "is_passed", "refresh_maps"]
 
 EPOCH = datetime.datetime(1970, 1, 1)
 NEVER = np.iinfo(np.int64).min
@@ -115,14 +115,15 @@ def derive(plan: ProgramPlan, derived: DerivedPlan, states: States) -> list[pa.T
     # A group's rows are computed anew at its start, and at each of its versions from there on, whether it is this step's or later.
     earliest = int(groups.since.min())
     found = [
-        read_since(_runs(states, given.path, since=earliest), (), (), groups.request(given))
+        read_since(_runs(states, given.path, states.until, earliest), (), (), groups.request(given))
         for given in _distinct(derived)
     ]
     ticked, at = _find_ticks(derived, states, groups)
     group = np.concatenate([np.arange(len(groups.since)), *(f.request for f in found), ticked])
     stages = [plan.versions.stage(v, derived.stage) for v in (*(f.versions for f in found), at)]
     before = np.concatenate([groups.since, *stages])
-    order = np.lexsort((before, group))
+    looked_at = np.flatnonzero(before < states.until)
+    order = looked_at[np.lexsort((before[looked_at], group[looked_at]))]
     group, before = group[order], before[order]
     fresh = np.flatnonzero(np.r_[True, (group[1:] != group[:-1]) | (before[1:] != before[:-1])])
     group, before = group[fresh], before[fresh]
@@ -145,12 +146,10 @@ def _distinct(derived: DerivedPlan) -> list[GroupLookup]:
 def _find_changed(plan: ProgramPlan, derived: DerivedPlan, states: States) -> _Groups | None:
     names = [f"k{i}" for i in range(_width(derived))]
     paths = [lookup.path for lookup in _distinct(derived)]
-    runs = [run for path in paths for run in states.new.get(path) + states.own.get(path)]
     tables = [
-        pa.table(
-            [*(run.keys[i].all() for i in range(len(names))), pa.array(run.versions.all_units())], [*names, VERSION]
-        )
-        for run in runs
+        pa.table([*keys, pa.array(at)], [*names, VERSION])
+        for path in paths
+        for keys, at in _read_new(states, path, range(len(names)))
     ]
     tables += (pa.table([*keys, version], [*names, VERSION]) for keys, version in _find_passed(plan, derived, states))
     if not tables:
@@ -163,6 +162,18 @@ def _find_changed(plan: ProgramPlan, derived: DerivedPlan, states: States) -> _G
         since = to_numpy(table[f"{VERSION}_min"].combine_chunks())
     keys = tuple(table[name].combine_chunks() for name in names)
     return _Groups(keys, plan.versions.whole(since))
+
+
+def _read_new(
+    states: States, path: AccessPath, positions: Iterable[int]
+) -> Iterator[tuple[list[pa.Array], np.ndarray]]:
+    """Some key columns, and the versions, of what is new in each run of a copy."""
+    for run in states.new.get(path, states.until, states.since) + states.own.get(path):
+        at = run.versions.all_units()
+        rows = np.flatnonzero((at >= states.since) & (at < states.until))
+        whole = len(rows) == len(at)
+        if len(rows):
+            yield [run.keys[i].all() if whole else run.keys[i].take(rows) for i in positions], at[rows]
 
 
 # What now() passes. A tick is an event of the relation of ticks, and now before a version the greatest tick below it. So when a tick becomes
@@ -178,11 +189,11 @@ def _find_passed(
     if clock is None:
         return
     path = clock.lookup.path
-    new = [run for run in states.new.get(path) + states.own.get(path) if len(run)]
+    new = list(_read_new(states, path, [0]))
     if not new:
         return
-    ticks = to_numpy(pa.concat_arrays([run.keys[0].all() for run in new]))
-    at = np.concatenate([run.versions.all_units() for run in new])
+    ticks = to_numpy(pa.concat_arrays([keys[0] for keys, _ in new]))
+    at = np.concatenate([versions for _, versions in new])
     fresh = plan.versions.whole(np.unique(at))
     edges = (to_numpy(_find_now(clock, states, fresh + more), NEVER).tolist() for more in (0, plan.versions.places))
     positions = range(_width(derived))
@@ -343,10 +354,12 @@ def _telescope(plan: ProgramPlan, derived: DerivedPlan, points: _Points, rows: _
 def _negate_stored(plan: ProgramPlan, derived: DerivedPlan, states: States, groups: _Groups) -> pa.Table:
     """What is stored of the groups' later versions, negated."""
     name, total = derived.derived.map, len(plan.program.map_by_name[derived.derived.map].keys)
-    runs = states.old.get(derived.group.path, since=int(groups.since.min()))
+    runs = states.old.get(derived.group.path, states.until, int(groups.since.min()))
     found = read_since(runs, [name], tuple(range(_width(derived), total)), groups.request(derived.group))
-    keys = [k.take(pa.array(found.request)) for k in groups.keys]
-    return _delta(plan, derived, [*keys, *found.free], found.versions, -found.values[name])
+    rows = np.flatnonzero(found.versions < states.until)
+    keys = [k.take(pa.array(found.request[rows])) for k in groups.keys]
+    others = [c.take(pa.array(rows)) for c in found.free]
+    return _delta(plan, derived, [*keys, *others], found.versions[rows], -found.values[name][rows])
 
 
 def _delta(
@@ -448,7 +461,7 @@ class _Step:
         target = self.plan.groups[statement.target]
         name = statement.relation
         if name not in self._changes:
-            self._changes[name] = self._events(name, own.get(self.plan.derived[name].group.path), -EVER)
+            self._changes[name] = changes_of(self.plan, name, own.get(self.plan.derived[name].group.path))
         new = apply_statement(statement, target, self._changes[name], self.all, own)
         newest = self.old.newest(self.plan.derived[name].group.path)
         states = States(self.old, self.new, own)
@@ -459,25 +472,36 @@ class _Step:
         """The stored changes of a derived map that are late enough to read something new."""
         if name not in self._stored:
             since = max(epoch_end(self.task.committed) + 1, self.task.floor)
-            self._stored[name] = self._events(
-                name, self.old.get(self.plan.derived[name].group.path, since=since), since
-            )
+            runs = self.old.get(self.plan.derived[name].group.path, since=since)
+            self._stored[name] = changes_of(self.plan, name, runs, since)
         return self._stored[name]
 
-    def _events(self, name: str, runs: Sequence[RunData], since: int) -> Events | None:
-        """The deltas of a derived map with versions from ``since`` on (inclusive) as events weighted by their values."""
-        trigger = self.plan.program.trigger(name, 0)
-        assert trigger is not None
-        tables = [_table(run, name, trigger.params, since) for run in runs]
-        table = stack(tables) if tables else None
-        if table is None or not len(table):
-            return None
-        columns = {param: table[param].combine_chunks() for param in trigger.params}
-        weights = delta_values(table, value_column(name))
-        return Events(Frame(columns, len(table)), versions(table), weights)
+
+def changes_of(
+    plan: ProgramPlan, name: str, runs: Sequence[RunData], since: int = -EVER, until: int = EVER
+) -> Events | None:
+    """The deltas of a derived map as events weighted by their values, None if there are none.
+
+    Args:
+        plan: the program's plan.
+        name: the derived map, which has a trigger.
+        runs: where its deltas are.
+        since, until: only those with versions from one (inclusive) to the other (exclusive).
+    """
+    trigger = plan.program.trigger(name, 0)
+    assert trigger is not None
+    tables = [_table(run, name, trigger.params, since, until) for run in runs]
+    table = stack(tables) if tables else None
+    if table is None or not len(table):
+        return None
+    columns = {param: table[param].combine_chunks() for param in trigger.params}
+    weights = delta_values(table, value_column(name))
+    return Events(Frame(columns, len(table)), versions(table), weights)
 
 
-def _table(run: RunData, name: str, params: Sequence[str], since: int) -> pa.Table:
+def _table(run: RunData, name: str, params: Sequence[str], since: int, until: int) -> pa.Table:
     table = run.table(params, [name])
-    late = np.flatnonzero(table[VERSION].to_numpy() >= since) if run.oldest < since else np.arange(len(table))
-    return table if len(late) == len(table) else table.take(pa.array(late))
+    if since <= run.oldest and run.newest < until:
+        return table
+    at = table[VERSION].to_numpy()
+    return table.take(pa.array(np.flatnonzero((at >= since) & (at < until))))

@@ -21,6 +21,7 @@ import pyarrow as pa
 from cumulus_ops.catalog.records import NewRun, Run
 from cumulus_ops.compute.apply import ApplyTask, apply_events
 from cumulus_ops.compute.correct import CorrectTask, correct_history
+from cumulus_ops.compute.extend import ExtendTask, extend_groups
 from cumulus_ops.compute.reading import DEFAULT_MEMORY, OwnDeltas, opened_runs
 from cumulus_ops.compute.refresh import RefreshTask, is_correction, refresh_maps
 from cumulus_ops.layout.plans import ProgramPlan
@@ -140,7 +141,7 @@ class MinibatchTask:
         return self.apply.plan
 
 
-Task = ApplyTask | MinibatchTask | CorrectTask | RefreshTask | MergeTask
+Task = ApplyTask | MinibatchTask | CorrectTask | RefreshTask | ExtendTask | MergeTask
 
 
 @dataclass(frozen=True)
@@ -173,7 +174,8 @@ def run_step(task: Task) -> StepResult:
         return StepResult(write_runs(task.root, (build_run(d, path) for path, d in merged if len(d)), task.label), {})
     given = task.apply if isinstance(task, MinibatchTask) else task
     opened_runs.limit(given.memory // 4)
-    own = OwnDeltas(task.plan, Pack(given.root, given.label), given.memory // 4)
+    passing = given.passing if isinstance(given, ExtendTask) else None
+    own = OwnDeltas(task.plan, Pack(given.root, given.label), given.memory // 4, passing)
     corrected: Mapping[int, int] = {}
     match task:
         case ApplyTask():
@@ -193,6 +195,8 @@ def run_step(task: Task) -> StepResult:
             reach("correct.before-files")
             correct_history(task, own)
             corrected = count_by_epoch(own.versions())
+        case ExtendTask():
+            extend_groups(task, own)
     return StepResult(own.finish(), corrected, isinstance(task, MinibatchTask))
 
 

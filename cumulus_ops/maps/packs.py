@@ -291,7 +291,7 @@ class Pack:
     """
 
     def __init__(self, root: Path, label: str = "", folder: str = "runs", suffix: str = ".pack") -> None:
-        self.root = root
+        self.root, self.label = root, label
         self._path = Path(folder) / f"{label}{uuid.uuid4().hex}{suffix}"
         self._runs: list[NewRun] = []
         self._sink: BinaryIO | None = None  # nothing is made before the first run comes

@@ -1,0 +1,221 @@
+"""extend: groups that a program has not had so far, brought to where its other groups are.
+
+A step of its own because neither apply nor refresh is it: base and derived maps are computed in one pass in dataflow order, for
+any batches, and only the groups that are wanted are written. What each group is to a step follows from one rule:
+
+- A group that is ``given`` has the batches' deltas in its runs already. They are all there is of it: nothing is computed.
+- Of every other group that is needed, runs hold what was before the batches, and the step computes what the batches add. It
+  writes it for the groups in ``only``; for the others it is computed in passing, and forgotten.
+
+Nothing is counted twice, since what is stored of the second kind is looked at below the batches' versions alone.
+
+Three uses (decision 61), each with the batches and the runs that it hands over:
+
+| use | batches | runs | given |
+|---|---|---|---|
+| backfill up to epoch e | one of all events up to e, at (epoch 0, ticket 0) | none | none |
+| catch up from e to f | one of the events since, at (epoch e + 1, ticket 0) | of all groups needed, whatever else they hold | none |
+| live batches | those after f, each at its own place | of all groups needed, up to one commit | all groups that were there before |
+
+Tickets are drawn from 1 on, so ticket 0 is before all batches of its epoch, and after all of the epochs before.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+import pyarrow as pa
+
+from cumulus_ops.catalog.records import Run
+from cumulus_ops.compute.apply import Loaded, apply_statement, settle, start_deltas
+from cumulus_ops.compute.correct import States
+from cumulus_ops.compute.kernel import Events
+from cumulus_ops.compute.reading import DEFAULT_MEMORY, BatchRef, OwnDeltas, StoredRuns, rows_of
+from cumulus_ops.compute.refresh import changes_of, derive
+from cumulus_ops.layout.costs import used_columns
+from cumulus_ops.layout.plans import ProgramPlan
+from cumulus_ops.layout.statements import StatementPlan
+from cumulus_ops.maps.deltas import sum_deltas
+from cumulus_ops.maps.runs import AccessPath
+from cumulus_ops.project.errors import InputProblem, IntegrityProblem
+
+__all__ = ["ExtendTask", "extend_groups", "groups_computed", "groups_read", "relations_read"]
+
+
+def groups_computed(plan: ProgramPlan, only: Collection[str], given: Collection[str] = ()) -> frozenset[str]:
+    """The groups that have to be computed to have those in ``only``: these, and what they need that is not ``given``."""
+    found = waiting = frozenset(only)
+    while waiting:
+        waiting = plan.looked_up(waiting) - found - {*given}
+        found |= waiting
+    return found
+
+
+def groups_read(plan: ProgramPlan, only: Collection[str], given: Collection[str] = ()) -> frozenset[str]:
+    """The groups whose runs such a step looks at."""
+    computed = groups_computed(plan, only, given)
+    return computed | plan.looked_up(computed)
+
+
+def relations_read(plan: ProgramPlan, only: Collection[str], given: Collection[str] = ()) -> frozenset[str]:
+    """The relations whose events such a step reads."""
+    computed = groups_computed(plan, only, given)
+    return frozenset(s.relation for name in computed for s in plan.statements[name] if s.relation in plan.ranks)
+
+
+@dataclass(frozen=True)
+class ExtendTask:
+    """Compute what ``batches`` add to the groups ``only``, and write that alone.
+
+    ``given``: groups whose ``runs`` hold the batches' deltas already. ``runs`` may be those of more groups than are needed, and
+    files those of more relations: these are not opened. Of groups that are not given, runs may hold
+    something at or after the version of a single batch, which is not looked at; with several batches they must not.
+    A batch at the first place there is (epoch 0, ticket 0) comes with what the program adds before its first event; it may be
+    without files. ``memory``: how many bytes the step may hold. ``label``: of the step that does."""
+
+    plan: ProgramPlan
+    root: Path
+    batches: tuple[BatchRef, ...]
+    runs: tuple[Run, ...]
+    only: frozenset[str]
+    given: frozenset[str] = frozenset()
+    memory: int = DEFAULT_MEMORY
+    label: str = ""
+
+    @cached_property
+    def computed(self) -> frozenset[str]:
+        """See :func:`groups_computed`."""
+        return groups_computed(self.plan, self.only, self.given)
+
+    @property
+    def passing(self) -> Mapping[str, tuple[AccessPath, ...]]:
+        """The groups that are computed in passing, with the copies in which they are looked up."""
+        paths: dict[str, dict[AccessPath, None]] = {name: {} for name in self.computed - self.only}
+        for name in sorted(self.computed):
+            for path in _paths_read(self.plan, name):
+                if path.map in paths:
+                    paths[path.map][path] = None
+        return {name: tuple(found) for name, found in paths.items()}
+
+    @property
+    def from_start(self) -> bool:
+        """Whether what the program adds before its first event is new, too."""
+        return any((b.epoch, b.ticket) == (0, 0) for b in self.batches)
+
+
+def _paths_read(plan: ProgramPlan, name: str) -> list[AccessPath]:
+    """The copies that are looked at to compute a group."""
+    found = [read.path for s in plan.statements[name] for read in s.reads]
+    found += [plan.derived[s.relation].group.path for s in plan.statements[name] if s.relation in plan.derived]
+    derived = plan.derived.get(name)
+    if derived is not None:
+        found += [derived.group.path, *(given.lookup.path for given in derived.inputs)]
+        found += [passed.copy for passed in derived.passings]
+    return found
+
+
+def extend_groups(task: ExtendTask, own: OwnDeltas) -> None:
+    """The deltas of all groups that are computed, in one pass in dataflow order.
+
+    Args:
+        task: what to compute.
+        own: gets the deltas.
+
+    Raises:
+        InputProblem: the program has versions by event, in which no batch can stand for others.
+        IntegrityProblem: a group that is to be computed has some of it already.
+    """
+    if not task.plan.versions.summed:
+        raise InputProblem(
+            "groups are added to programs with versions by batch alone",
+            kind="extend-event-versions",
+            hint="`cumulus anew` makes all maps from the event log",
+        )
+    if not task.batches:
+        return
+    step = _Step(task)
+    bound = rows_of(task.batches) + sum(r.rows for r in task.runs) + len(step.start)
+    settle(task.plan, step.first(), task.computed, step.compute, bound, own)
+
+
+class _Step:
+    """One extension: its events, and its states of the maps. Versions from ``since`` (inclusive) to ``until`` (exclusive) are the batches'."""
+
+    def __init__(self, task: ExtendTask) -> None:
+        self.task, self.plan = task, task.plan
+        spans = [task.plan.versions.span(b) for b in task.batches]
+        self.since = task.plan.versions.start if task.from_start else min(first for first, _ in spans)
+        self.until = 1 + max(last for _, last in spans)
+        given = [r for r in task.runs if r.map in task.given]
+        before = [r for r in task.runs if r.map in task.computed and r.min_version < self.since]
+        self._check_before()
+        self.all = StoredRuns(task.plan, task.root, [*given, *before])
+        self.given, self.before = (StoredRuns(task.plan, task.root, runs) for runs in (given, before))
+        self.start = start_deltas(task.plan) if task.from_start else {}
+        self.loaded = Loaded(task.plan, task.root, task.batches, task.memory, self._columns())
+        self._changes: dict[str, Events | None] = {}
+
+    def _check_before(self) -> None:
+        """A single batch reads below its own version alone; of several, each would read what is stored of those before it, and count it again."""
+        late = [r.map for r in self.task.runs if r.map in self.task.computed and r.max_version >= self.since]
+        if late and len(self.task.batches) > 1:
+            message = f"{late[0]} has some of what the batches add to it already"
+            raise IntegrityProblem(message, kind="extended-before", hint="report a bug")
+
+    def _columns(self) -> dict[str, set[str]]:
+        """The columns that the statements look at, by relation."""
+        found: dict[str, set[str]] = {}
+        for name in self.task.computed:
+            for statement in self.plan.statements[name]:
+                if statement.relation in self.plan.ranks:
+                    found.setdefault(statement.relation, set()).update(used_columns(self.plan, statement))
+        return found
+
+    def first(self) -> set[str]:
+        """The maps that may have deltas whatever others have."""
+        relations = {r for b in self.task.batches for r in b.relations()}
+        triggered = {name for r in relations for name in self.plan.triggered.get(r, ())}
+        stored = [r for r in self.task.runs if r.map in self.task.given]
+        changed = {r.map for r in stored if r.max_version >= self.since and r.min_version < self.until}
+        return triggered | {*self.start} | {name for other in changed for name in self.plan.dependents[other]}
+
+    def compute(self, name: str, own: OwnDeltas) -> list[pa.Table]:
+        """The unsummed deltas of one map."""
+        derived = self.plan.derived.get(name)
+        if derived is not None:
+            return derive(self.plan, derived, States(self.before, self.given, own, self.since, self.until))
+        tables = [self.start[name]] if name in self.start else []
+        statements: dict[str, list[StatementPlan]] = {}
+        for statement in self.plan.statements[name]:
+            statements.setdefault(statement.relation, []).append(statement)
+        for relation, triggered in statements.items():
+            if relation in self.plan.derived:
+                tables += self._of_changes(relation, triggered, own)
+            else:
+                tables += self._of_events(relation, triggered, own)
+        return tables
+
+    def _of_events(self, relation: str, statements: list[StatementPlan], own: OwnDeltas) -> list[pa.Table]:
+        """What the events of a relation add. That is linear in them, so that they can be taken in parts."""
+        tables: list[pa.Table] = []
+        parts = self.loaded.parts(relation)
+        for part in parts:
+            found = [self._apply(s, self.loaded.get(relation, s.sign, part), own) for s in statements]
+            added = [table for table in found if table is not None]
+            tables += added if len(parts) == 1 or not added else [sum_deltas(added)]
+        return tables
+
+    def _of_changes(self, name: str, statements: list[StatementPlan], own: OwnDeltas) -> list[pa.Table]:
+        """The same for the changes of a derived map: those of this step, or those that are stored."""
+        if name not in self._changes:
+            path = self.plan.derived[name].group.path
+            runs = own.get(path) if name in self.task.computed else self.given.get(path, self.until, self.since)
+            self._changes[name] = changes_of(self.plan, name, runs, self.since, self.until)
+        found = [self._apply(s, self._changes[name], own) for s in statements]
+        return [table for table in found if table is not None]
+
+    def _apply(self, statement: StatementPlan, events: Events | None, own: OwnDeltas) -> pa.Table | None:
+        return apply_statement(statement, self.plan.groups[statement.target], events, self.all, own)

@@ -1,0 +1,310 @@
+"""The law of extending: whichever groups of a program are taken away, and whenever they are computed again (as of any snapshot, caught up to
+any later ones, and then for the batches that are in none), they are what applying, correcting and refreshing have made of them, version by version."""
+
+from __future__ import annotations
+
+import itertools
+import random
+import tempfile
+import unittest.mock
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import pytest
+from hypothesis import event, given, reject, settings
+from hypothesis import strategies as st
+
+from cumulus_ops.catalog.records import Batch, NewRun, Run
+from cumulus_ops.compute import extend, kernel, reading
+from cumulus_ops.compute.extend import ExtendTask, groups_computed, groups_read, relations_read
+from cumulus_ops.compute.reading import BatchRef
+from cumulus_ops.compute.steps import run_step
+from cumulus_ops.epochs import voting
+from cumulus_ops.epochs.checkpoint import correct, merge, refresh
+from cumulus_ops.layout.plans import ProgramPlan
+from cumulus_ops.opening.runtime import Runtime, initialise, open_runtime
+from cumulus_ops.project.errors import InputProblem, IntegrityProblem
+from cumulus_ops.project.versions import epoch_end
+from m3.errors import ValueProblem
+from tests.model import test_time_goes_on as timed
+from tests.model.test_engine_against_interpreter import PROGRAMS, QUICK, World, _act, _bounded
+from tests.support import tpch_small as tpch
+from tests.support.derived_programs import DERIVED
+from tests.support.histories import Local, Player, random_history
+from tests.support.projects import make_project
+from tests.support.random_derivations import derived_programs
+from tests.support.random_programs import RELATIONS, sql_views
+from tests.support.sharing import initialise_again
+from tests.support.staging import Rows, summed, visible
+
+ACTIONS = ["append", "start", "finish", "correct", "merge", "refresh", "seal", "seal", "commit", *["minibatch"] * 6]
+
+
+@dataclass
+class Extended:
+    """Some groups of an open project, taken away and computed again; ``runs`` are what has been written of them so far."""
+
+    rt: Runtime
+    kept: frozenset[str]
+    runs: tuple[Run, ...] = ()
+
+    @property
+    def taken(self) -> frozenset[str]:
+        return frozenset(self.rt.plan.groups) - self.kept
+
+    def backfill(self, epoch: int) -> None:
+        self._extend(self._at_once(0, epoch))
+
+    def catch_up(self, epoch: int, to: int) -> None:
+        self._extend(self._at_once(epoch + 1, to), self._kept_runs())
+
+    def go_live(self, epoch: int) -> None:
+        live = [b for b in self._applied() if b.epoch > epoch]
+        self._extend(self.rt.references(live), self._kept_runs(), self.kept)
+
+    def _extend(
+        self, batches: Sequence[BatchRef], runs: Sequence[Run] = (), given: frozenset[str] = frozenset()
+    ) -> None:
+        task = ExtendTask(self.rt.plan, self.rt.project.state, tuple(batches), (), self.taken, given)
+        task = replace(task, runs=(*runs, *self.runs), memory=self.rt.project.memory_bytes)
+        self.runs += visible(run_step(task).runs, 1000)
+
+    def _at_once(self, first: int, last: int) -> list[BatchRef]:
+        """All events of some epochs, as one batch."""
+        found = self.rt.references([b for b in self._applied() if first <= b.epoch <= last])
+        files = tuple(f for b in found for f in b.files)
+        return [BatchRef(0, first, 0, files, 0, 0, sum(b.events for b in found))]
+
+    def _applied(self) -> list[Batch]:
+        return [b for b in self.rt.catalog.log.batches() if b.commit is not None and b.counts]
+
+    def _kept_runs(self) -> list[Run]:
+        return [r for r in self.rt.catalog.commits.runs(self.rt.catalog.commits.last_commit()) if r.map in self.kept]
+
+
+def check(extended: Extended, epoch: int) -> None:
+    """The groups are what the engine has made of them: those of the snapshot together, those of batches since by their versions."""
+    rt = extended.rt
+    stored = rt.catalog.commits.runs(rt.catalog.commits.last_commit())
+    expected = entries(rt, [r for r in stored if r.map in extended.taken], epoch)
+    assert entries(rt, extended.runs, epoch) == expected
+    assert {r.map for r in extended.runs} <= extended.taken
+
+
+def entries(rt: Runtime, runs: Sequence[NewRun], epoch: int) -> Rows:
+    """What runs add up to, by map; versions up to the end of an epoch are one."""
+    found: Rows = {}
+    for name, rows in summed(rt.plan, rt.project.state, runs).items():
+        folded: dict[tuple[object, ...], int] = {}
+        for (*key, version), units in rows.items():
+            at = (*key, max(int(str(version)), epoch_end(epoch)))
+            folded[at] = folded.get(at, 0) + units
+        found[name] = {key: units for key, units in folded.items() if units}
+    return found
+
+
+def keep(plan: ProgramPlan, groups: Collection[str]) -> frozenset[str]:
+    """Groups that were there before, with all that they need."""
+    return groups_computed(plan, groups)
+
+
+def settle(world: World) -> None:
+    """End what is under way, and bring everything to one clock."""
+    for index in reversed(range(len(world.flight))):
+        if world.flight[index][3] is not None:
+            world.finish(index)
+    correct(world.rt)
+    refresh(world.rt)
+
+
+def play(world: World, data: st.DataObject) -> None:
+    rt = world.rt
+    for _ in range(data.draw(st.integers(5, 25))):
+        _act(world, data, data.draw(st.sampled_from(ACTIONS)))
+    settle(world)
+    extended = Extended(rt, keep(rt.plan, data.draw(st.sets(st.sampled_from(sorted(rt.plan.groups))))))
+    newest = rt.catalog.snapshots.newest()
+    stops = sorted(data.draw(st.sets(st.integers(-1, newest), max_size=2)) | {newest})
+    small = data.draw(st.booleans())
+    with unittest.mock.patch.object(reading, "FEWEST_ROWS", 2 if small else reading.FEWEST_ROWS):
+        extended = replace(extended, rt=replace(rt, project=replace(rt.project, memory=1 if small else None)))
+        extended.backfill(stops[0])
+        for before, after in itertools.pairwise(stops):
+            extended.catch_up(before, after)
+        extended.go_live(newest)
+    event(f"{bool(extended.taken)} taken, {len(stops)} stops, {newest > -1} snapshot")
+    check(extended, newest)
+
+
+@pytest.fixture(autouse=True)
+def bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(kernel, "multiply", _bounded)
+    monkeypatch.setattr(voting, "tick_if_due", lambda *_: False)  # ticks come when a test says so
+
+
+TPCH_ROWS = st.tuples(
+    st.sampled_from(["customer", "orders", "orders", "supplier", *["lineitem"] * 4]), st.integers(0, 10**6)
+).map(lambda drawn: (drawn[0], tpch.MAKERS[drawn[0]](random.Random(drawn[1]))))
+PROJECTS: Mapping[str, tuple[Sequence[object], Mapping[str, object], object]] = {
+    **{name: (RELATIONS, PROGRAMS[name], None) for name in ("sql", "self-join", "beyond rings", "failing")},
+    "derived": (RELATIONS, {"program": DERIVED}, None),
+    "tpch": (tpch.RELATIONS, {"views": {q: tpch.view_text(q) for q in ("q3", "q13", "q15", "q18")}}, TPCH_ROWS),
+    **{f"time, {name}": (timed.RELATIONS, {"views": views}, timed.rows) for name, views in timed.VIEWS.items()},
+}
+
+
+@pytest.mark.parametrize("name", PROJECTS)
+@settings(QUICK)
+@given(data=st.data())
+def test_groups_are_what_applying_makes_of_them(name: str, data: st.DataObject) -> None:
+    relations, program, rows = PROJECTS[name]
+    with tempfile.TemporaryDirectory() as folder:
+        project = make_project(Path(folder), relations, **program)  # type: ignore[arg-type]
+        initialise_again(project, "batch")
+        with open_runtime(project) as rt:
+            assert rt.plan.versions.name == "batch"
+            play(World(rt) if rows is None else World(rt, rows=rows), data)  # type: ignore[arg-type]
+
+
+@settings(QUICK)
+@given(views=sql_views(), data=st.data())
+def test_random_views(views: dict[str, str], data: st.DataObject) -> None:
+    _play_random(data, views=views)
+
+
+@settings(QUICK)
+@given(text=derived_programs(), data=st.data())
+def test_random_derivations(text: str, data: st.DataObject) -> None:
+    try:
+        _play_random(data, program=text)
+    except (InputProblem, ValueProblem) as problem:
+        if problem.kind != "overflow":
+            raise
+        reject()
+
+
+def _play_random(data: st.DataObject, **program: object) -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        project = make_project(Path(folder), RELATIONS, **program)  # type: ignore[arg-type]
+        initialise(project, versions="batch")
+        with open_runtime(project) as rt:
+            play(World(rt), data)
+
+
+# One history of a program with derivations behind derivations, and what goes wrong if something is forgotten.
+
+
+@pytest.fixture(scope="module")
+def played(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Runtime]:
+    """A project with several snapshots, and applied batches that are in none."""
+    project = make_project(tmp_path_factory.mktemp("played"), RELATIONS, program=DERIVED)
+    initialise_again(project, "batch")
+    with open_runtime(project) as rt:
+        player = Player([Local(rt)])
+        for step in random_history(3, steps=120):
+            player.step(step)
+        correct(rt)
+        refresh(rt)
+        while merge(rt):  # so that one run has what belongs to snapshots, and what came after
+            pass
+        yield rt
+
+
+def extend_all(extended: Extended) -> int:
+    """In all three ways; the newest snapshot."""
+    newest = extended.rt.catalog.snapshots.newest()
+    extended.backfill(newest - 2)
+    extended.catch_up(newest - 2, newest)
+    extended.go_live(newest)
+    return newest
+
+
+def short(extended: Extended, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One commit is missing from the backfill."""
+    at_once = extended._at_once
+
+    def without_last(first: int, last: int) -> list[BatchRef]:
+        (batch,) = at_once(first, last)
+        return [replace(batch, files=batch.files[:-1])] if first == 0 else [batch]
+
+    monkeypatch.setattr(extended, "_at_once", without_last)
+
+
+def counted_twice(extended: Extended, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is given is computed, too."""
+    computed = groups_computed(extended.rt.plan, extended.taken)
+    monkeypatch.setattr(extend, "groups_computed", lambda plan, only, given=(): computed)
+    monkeypatch.setattr(extend._Step, "_check_before", lambda _: None)
+
+
+def seen_later(extended: Extended, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What comes after the batches is looked at."""
+    states = extend.States
+    monkeypatch.setattr(extend, "States", lambda old, new, own, since, until: states(old, new, own, since))
+
+
+def seen_before(extended: Extended, monkeypatch: pytest.MonkeyPatch) -> None:
+    """All that is given is new."""
+    changes = extend.changes_of
+    monkeypatch.setattr(extend, "changes_of", lambda plan, name, runs, since, until: changes(plan, name, runs))
+
+
+def stage_ignored(extended: Extended, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What derived maps change is no event."""
+    monkeypatch.setattr(extend._Step, "_of_changes", lambda *_: [])
+
+
+def start_forgotten(extended: Extended, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nothing is there before the first event."""
+    monkeypatch.setattr(ExtendTask, "from_start", False)
+
+
+BUGS = (short, counted_twice, seen_later, seen_before, stage_ignored, start_forgotten)
+
+
+def test_a_history(played: Runtime) -> None:
+    extended = Extended(played, keep(played.plan, {"d1"}))
+    newest = extend_all(extended)
+    live = [b for b in extended._applied() if b.epoch > newest]
+    assert newest > 2
+    assert len(live) > 3
+    assert {"q1", "d2", "pairs"} <= extended.taken
+    check(extended, newest)
+
+
+@pytest.mark.parametrize("bug", BUGS)
+def test_bugs_are_noticed(
+    bug: Callable[[Extended, pytest.MonkeyPatch], None], played: Runtime, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    extended = Extended(played, keep(played.plan, {"d1"}))
+    bug(extended, monkeypatch)
+    with pytest.raises((AssertionError, IntegrityProblem)):
+        check(extended, extend_all(extended))
+
+
+def test_what_is_stored_of_batches_is_not_computed_from_it(played: Runtime) -> None:
+    """A group that has some of what is to be added to it."""
+    extended = Extended(played, keep(played.plan, {"d1"}))
+    newest = extend_all(extended)
+    with pytest.raises(IntegrityProblem, match="already"):
+        extended.go_live(newest)
+
+
+def test_only_what_is_needed_is_read(played: Runtime) -> None:
+    """Files of other relations, and runs of other groups, need not be there."""
+    plan = played.plan
+    assert relations_read(plan, {"tn"}) == {"t"}
+    assert groups_read(plan, {"g"}, {"tn"}) == {"g", "k", "tn"}
+    extended = Extended(played, frozenset(plan.groups) - {"tn"})
+    lost = [replace(f, path="lost") for f in extended._at_once(0, 9)[0].files if f.relation != "t"]
+    kept = [f for f in extended._at_once(0, 9)[0].files if f.relation == "t"]
+    task = ExtendTask(plan, played.project.state, (BatchRef(0, 0, 0, (*lost, *kept), 0, 0, 1),), (), frozenset({"tn"}))
+    assert {run.map for run in run_step(task).runs} == {"tn"}
+
+
+def test_versions_by_event_are_refused(tmp_path: Path) -> None:
+    project = make_project(tmp_path, RELATIONS, program=DERIVED)
+    initialise_again(project, "event")
+    with open_runtime(project) as rt, pytest.raises(InputProblem, match="versions by batch alone"):
+        Extended(rt, frozenset()).backfill(0)
