@@ -126,7 +126,9 @@ def collect(given: Input, type_: Type, found: Slices, name: str, requests: int) 
         name: the value column that says how often a key is there.
         requests: how many there are.
     """
-    kind = pa.float64() if given.kind == "percentile_cont" else physical_type(type_)
+    kind = pa.float64() if given.kind == "percentile_cont" or given.kind in STATISTICS else physical_type(type_)
+    if not len(found.request):  # as long as the map has no runs, its columns have no type
+        return pa.nulls(requests, kind)
     if given.kind in STATISTICS:
         return _statistics(given.kind, found, name, requests)
     values = _order_values(given.order, type_, _drop_nulls(found, name), name)

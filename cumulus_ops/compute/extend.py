@@ -73,8 +73,8 @@ class ExtendTask:
     ``given``: groups whose ``runs`` hold the batches' deltas already. ``runs`` may be those of more groups than are needed, and
     files those of more relations: these are not opened. Of groups that are not given, runs may hold
     something at or after the version of a single batch, which is not looked at; with several batches they must not.
-    A batch at the first place there is (epoch 0, ticket 0) comes with what the program adds before its first event; it may be
-    without files. ``memory``: how many bytes the step may hold. ``label``: of the step that does."""
+    A batch at the first place there is (epoch 0, ticket 0) comes with what the program adds before its first event. It may be
+    without files, where there is no snapshot yet; but where there was none, and is one now, it is made again instead of being caught up. ``memory``: how many bytes the step may hold. ``label``: of the step that does."""
 
     plan: ProgramPlan
     root: Path
@@ -159,9 +159,12 @@ class _Step:
         self._changes: dict[str, Events | None] = {}
 
     def _check_before(self) -> None:
-        """A single batch reads below its own version alone; of several, each would read what is stored of those before it, and count it again."""
-        late = [r.map for r in self.task.runs if r.map in self.task.computed and r.max_version >= self.since]
-        if late and len(self.task.batches) > 1:
+        """A single batch reads below its own version alone; of several, each would read what is stored of those before it, and count it again.
+        And what is there from the start on is there once."""
+        task = self.task
+        once = task.only if task.from_start else task.computed if len(task.batches) > 1 else ()
+        late = [r.map for r in task.runs if r.map in once and r.max_version >= self.since]
+        if late:
             message = f"{late[0]} has some of what the batches add to it already"
             raise IntegrityProblem(message, kind="extended-before", hint="report a bug")
 

@@ -7,8 +7,10 @@ import itertools
 import random
 import tempfile
 import unittest.mock
+import uuid
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import pytest
@@ -21,14 +23,14 @@ from cumulus_ops.compute.extend import ExtendTask, groups_computed, groups_read,
 from cumulus_ops.compute.reading import BatchRef
 from cumulus_ops.compute.steps import run_step
 from cumulus_ops.epochs import voting
-from cumulus_ops.epochs.checkpoint import correct, merge, refresh
+from cumulus_ops.epochs.checkpoint import commit, correct, merge, refresh
 from cumulus_ops.layout.plans import ProgramPlan
 from cumulus_ops.opening.runtime import Runtime, initialise, open_runtime
-from cumulus_ops.project.errors import InputProblem, IntegrityProblem
+from cumulus_ops.project.errors import InputProblem, IntegrityProblem, NotYet
 from cumulus_ops.project.versions import epoch_end
 from m3.errors import ValueProblem
 from tests.model import test_time_goes_on as timed
-from tests.model.test_engine_against_interpreter import PROGRAMS, QUICK, World, _act, _bounded
+from tests.model.test_engine_against_interpreter import EXAMPLES, PROGRAMS, QUICK, World, _act, _bounded
 from tests.support import tpch_small as tpch
 from tests.support.derived_programs import DERIVED
 from tests.support.histories import Local, Player, random_history
@@ -38,7 +40,8 @@ from tests.support.random_programs import RELATIONS, sql_views
 from tests.support.sharing import initialise_again
 from tests.support.staging import Rows, summed, visible
 
-ACTIONS = ["append", "start", "finish", "correct", "merge", "refresh", "seal", "seal", "commit", *["minibatch"] * 6]
+FEW = settings(QUICK, max_examples=-(-EXAMPLES // 2))  # each is extended three times
+ACTIONS = ["append", "start", "finish", "correct", "merge", "refresh", *["epoch"] * 3, *["minibatch"] * 6]
 
 
 @dataclass
@@ -48,6 +51,7 @@ class Extended:
     rt: Runtime
     kept: frozenset[str]
     runs: tuple[Run, ...] = ()
+    label: str = field(default_factory=lambda: uuid.uuid4().hex)
 
     @property
     def taken(self) -> frozenset[str]:
@@ -67,8 +71,11 @@ class Extended:
         self, batches: Sequence[BatchRef], runs: Sequence[Run] = (), given: frozenset[str] = frozenset()
     ) -> None:
         task = ExtendTask(self.rt.plan, self.rt.project.state, tuple(batches), (), self.taken, given)
-        task = replace(task, runs=(*runs, *self.runs), memory=self.rt.project.memory_bytes)
-        self.runs += visible(run_step(task).runs, 1000)
+        task = replace(task, runs=(*runs, *self.runs), memory=self.rt.project.memory_bytes, label=self.label)
+        written = run_step(task).runs
+        self.runs += visible(written, 1000)
+        files = {str(path.relative_to(task.root)) for path in task.root.glob(f"runs/{self.label}*")}
+        assert files == {run.path for run in self.runs}, "what was written in passing is gone"
 
     def _at_once(self, first: int, last: int) -> list[BatchRef]:
         """All events of some epochs, as one batch."""
@@ -109,6 +116,21 @@ def keep(plan: ProgramPlan, groups: Collection[str]) -> frozenset[str]:
     return groups_computed(plan, groups)
 
 
+def act(world: World, data: st.DataObject, action: str) -> None:
+    """Do something; an epoch ends with its snapshot."""
+    if action != "epoch":
+        _act(world, data, action)
+        return
+    for index in reversed([i for i, f in enumerate(world.flight) if f[0] == "apply"]):
+        if world.flight[index][3] is None:
+            world.start(index)
+        world.finish(index)
+    for _ in range(3):
+        _act(world, data, "seal")
+    with suppress(NotYet):
+        commit(world.rt, len(world.rt.catalog.snapshots.all()))
+
+
 def settle(world: World) -> None:
     """End what is under way, and bring everything to one clock."""
     for index in reversed(range(len(world.flight))):
@@ -121,19 +143,28 @@ def settle(world: World) -> None:
 def play(world: World, data: st.DataObject) -> None:
     rt = world.rt
     for _ in range(data.draw(st.integers(5, 25))):
-        _act(world, data, data.draw(st.sampled_from(ACTIONS)))
+        act(world, data, data.draw(st.sampled_from(ACTIONS)))
     settle(world)
-    extended = Extended(rt, keep(rt.plan, data.draw(st.sets(st.sampled_from(sorted(rt.plan.groups))))))
+    for _ in range(3):  # a history costs more than to extend it
+        extend_some(rt, data)
+
+
+def extend_some(rt: Runtime, data: st.DataObject) -> None:
+    """Take some groups away, at least one, and compute them again."""
+    groups = sorted(rt.plan.groups)
+    one = data.draw(st.sampled_from(groups))
+    others = [name for name in groups if one not in keep(rt.plan, {name})]
+    kept = keep(rt.plan, data.draw(st.sets(st.sampled_from(others))) if others else ())
     newest = rt.catalog.snapshots.newest()
-    stops = sorted(data.draw(st.sets(st.integers(-1, newest), max_size=2)) | {newest})
+    stops = sorted(data.draw(st.sets(st.integers(min(newest, 0), newest), max_size=2)) | {newest})
     small = data.draw(st.booleans())
+    extended = Extended(replace(rt, project=replace(rt.project, memory=1 if small else None)), kept)
     with unittest.mock.patch.object(reading, "FEWEST_ROWS", 2 if small else reading.FEWEST_ROWS):
-        extended = replace(extended, rt=replace(rt, project=replace(rt.project, memory=1 if small else None)))
         extended.backfill(stops[0])
         for before, after in itertools.pairwise(stops):
             extended.catch_up(before, after)
         extended.go_live(newest)
-    event(f"{bool(extended.taken)} taken, {len(stops)} stops, {newest > -1} snapshot")
+    event(f"{len(stops)} stops, {newest > -1} snapshot, {bool(kept)} kept")
     check(extended, newest)
 
 
@@ -155,7 +186,7 @@ PROJECTS: Mapping[str, tuple[Sequence[object], Mapping[str, object], object]] = 
 
 
 @pytest.mark.parametrize("name", PROJECTS)
-@settings(QUICK)
+@settings(FEW)
 @given(data=st.data())
 def test_groups_are_what_applying_makes_of_them(name: str, data: st.DataObject) -> None:
     relations, program, rows = PROJECTS[name]
@@ -167,13 +198,13 @@ def test_groups_are_what_applying_makes_of_them(name: str, data: st.DataObject) 
             play(World(rt) if rows is None else World(rt, rows=rows), data)  # type: ignore[arg-type]
 
 
-@settings(QUICK)
+@settings(FEW)
 @given(views=sql_views(), data=st.data())
 def test_random_views(views: dict[str, str], data: st.DataObject) -> None:
     _play_random(data, views=views)
 
 
-@settings(QUICK)
+@settings(FEW)
 @given(text=derived_programs(), data=st.data())
 def test_random_derivations(text: str, data: st.DataObject) -> None:
     try:
@@ -289,6 +320,8 @@ def test_what_is_stored_of_batches_is_not_computed_from_it(played: Runtime) -> N
     newest = extend_all(extended)
     with pytest.raises(IntegrityProblem, match="already"):
         extended.go_live(newest)
+    with pytest.raises(IntegrityProblem, match="already"):
+        extended.catch_up(-1, newest)
 
 
 def test_only_what_is_needed_is_read(played: Runtime) -> None:
