@@ -23,6 +23,7 @@ from cumulus_ops.catalog.members import Members
 from cumulus_ops.catalog.problems import Problems
 from cumulus_ops.catalog.program import RegisteredProgram
 from cumulus_ops.catalog.results import Results
+from cumulus_ops.catalog.revisions import Revisions
 from cumulus_ops.catalog.seals import Seals
 from cumulus_ops.catalog.snapshots import Snapshots
 from cumulus_ops.catalog.votes import Votes
@@ -54,6 +55,8 @@ class Catalog:
         #: What is computed from it, and what cannot be.
         self.commits = Commits(self.database, self.leases)
         self.asides = Asides(self.database)
+        #: What is to be maintained next.
+        self.revisions = Revisions(self.database, self.leases)
         #: How epochs end, and what is final before.
         self.votes = Votes(self.database)
         self.finals = Finals(self.database)

@@ -10,7 +10,7 @@ from typing import Any, cast
 from sqlalchemy import Connection, Row, ScalarSelect, case, delete, func, insert, or_, select, update
 
 from cumulus_ops.catalog import tables as t
-from cumulus_ops.catalog.database import Database, Part
+from cumulus_ops.catalog.database import ClockS, Database, Part
 from cumulus_ops.catalog.leases import Leases
 from cumulus_ops.catalog.log import BATCH_FIELDS
 from cumulus_ops.catalog.records import (
@@ -25,7 +25,7 @@ from cumulus_ops.catalog.records import (
     Step,
     Unsettled,
 )
-from cumulus_ops.project.errors import Conflict
+from cumulus_ops.project.errors import Conflict, NotYet
 
 __all__ = ["Commits", "forget_clocks", "insert_clock"]
 
@@ -118,9 +118,13 @@ class Commits(Part):
 
         Returns:
             the commit to read at.
+
+        Raises:
+            NotYet: another revision is just being switched to (``switching``).
         """
         with self._db.begin() as connection:
             program = self._db.lock(connection)
+            self._check_no_switch(connection)
             this = t.batch.c.id == batch
             mine = connection.execute(select(t.batch.c.epoch, t.batch.c.ticket, t.batch.c.unended).where(this)).one()
             reading = {"read_at": program.last_commit, "lease": step.lease, "step": step.number}
@@ -132,6 +136,14 @@ class Commits(Part):
                 ) + 1  # what nobody has drawn comes before all
             connection.execute(update(t.batch).where(this).values(**values))
             return int(program.last_commit)
+
+    def _check_no_switch(self, connection: Connection) -> None:
+        r, k = t.revision.c, t.lease.c
+        held = select(r.number).join(t.lease, (k.id == r.lease) & (k.first_step <= r.step))
+        number = connection.execute(held.where(r.since.is_(None), k.expires >= ClockS())).scalar()
+        if number is not None:
+            hint = "try again; it takes about as long as a batch"
+            raise NotYet(f"revision {number} is just being switched to", kind="switching", hint=hint)
 
     def commit_apply(
         self,

@@ -221,7 +221,10 @@ class Snapshots(Part):
         with self._db.begin() as connection:
             oldest = self._db.lock(connection).oldest_readable
             left = deque(connection.execute(own.order_by(s.epoch)).scalars())
+            pinned = connection.execute(select(func.min(t.revision.c.pinned))).scalar()
             while len(left) > retain:
+                if pinned is not None and 0 <= pinned < left[1] and len(left) <= pin:
+                    break  # a deployment reads it
                 c = t.consumption.c
                 settled = set(connection.execute(select(c.consumer).where(c.epoch == left[0])).scalars())
                 missing = [consumer for consumer in consumers if consumer not in settled]

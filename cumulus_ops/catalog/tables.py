@@ -97,6 +97,12 @@ revision = Table(
     Column("other", String(64)),  # digest of files that define something else, which waits to be deployed; NULL: none
     Column("since", Integer),  # the first epoch that is its own; NULL: it is not deployed
     Column("made_at", DateTime(timezone=True), nullable=False),
+    # while it is being deployed:
+    Column("base", Integer),  # the epoch up to which its new groups have all there is; NULL: they have nothing yet
+    Column("pinned", Integer),  # the epoch whose snapshot has to stay readable
+    Column("lease", BigInteger),  # of the step that switches to it, see lease
+    Column("step", BigInteger),
+    Column("problem", Text),  # why it was given up; NULL: it was not
 )
 
 #: Whose this catalog is (:mod:`cumulus_ops.catalog.identity`); one row.

@@ -249,8 +249,8 @@ def retract_batch(
 def _negatives(plan: ProgramPlan, root: Path, runs: Sequence[Run], first: int, last: int) -> Iterator[RunData]:
     paths = {(path.map, path.label): path for group in plan.paths.values() for path in group}
     for run in runs:
-        if run.min_version <= last and run.max_version >= first:
-            path = paths[run.map, run.access_path]
+        path = paths.get((run.map, run.access_path))  # None of another revision's
+        if path is not None and run.min_version <= last and run.max_version >= first:
             delta = open_run(root / run.path, run.offset, run.bytes).table(plan.key_names(run.map))
             within = pc.and_(pc.greater_equal(delta[VERSION], first), pc.less_equal(delta[VERSION], last))
             negative = sum_deltas([_negate(delta.filter(within))])

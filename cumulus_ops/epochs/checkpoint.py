@@ -26,7 +26,17 @@ from cumulus_ops.publishing.telling import watch_step, write_notices
 from cumulus_ops.query.errors import view_error
 from cumulus_ops.query.read import failed_checks_upto
 
-__all__ = ["SnapshotReport", "collect_garbage", "commit", "correct", "merge", "refresh", "refresh_task", "try_refresh"]
+__all__ = [
+    "SnapshotReport",
+    "collect_garbage",
+    "commit",
+    "correct",
+    "drop_unused",
+    "merge",
+    "refresh",
+    "refresh_task",
+    "try_refresh",
+]
 
 
 # Refresh: bringing the maps that depend on derivations up to date with what has been committed.
@@ -151,6 +161,7 @@ def commit(rt: Runtime, epoch: int) -> SnapshotReport:
         _commit(rt, epoch)
         rt.catalog.snapshots.repeat()
     merge(rt)
+    drop_unused(rt)
     collect_garbage(rt)
     write_notices(rt)
     snapshot = rt.catalog.snapshots.at(epoch)
@@ -180,7 +191,7 @@ def _commit(rt: Runtime, epoch: int) -> None:
             runs = [
                 r
                 for r in rt.catalog.commits.runs(at)
-                if first[r.map] == r.access_path and r.min_version <= epoch_end(epoch)
+                if first.get(r.map) == r.access_path and r.min_version <= epoch_end(epoch)
             ]
             snapshot = Snapshot(epoch, epoch_end(epoch), at, sum(r.rows for r in runs), seconds)
             # final, though there is no snapshot yet: all batches are in, and corrected, or else the catalog refuses
@@ -291,12 +302,30 @@ def _merge_task(rt: Runtime, step: Step) -> MergeTask | None:
     by_path: dict[AccessPath, list[Run]] = {}
     paths = {(p.map, p.label): p for group in rt.plan.paths.values() for p in group}
     for run in rt.catalog.commits.mergeable(rt.catalog.commits.last_commit()):
-        by_path.setdefault(paths[run.map, run.access_path], []).append(run)
+        if path := paths.get((run.map, run.access_path)):  # or else it is another revision's
+            by_path.setdefault(path, []).append(run)
     tiers = tuple((path, tuple(tier)) for path, runs in by_path.items() if (tier := pick_tier(runs, limit)))
     if not tiers:
         return None
     oldest = rt.catalog.snapshots.release(rt.project.epoch.retain, rt.project.epoch.pin, rt.project.consumers)
     return MergeTask(rt.plan, rt.project.state, tiers, committed, oldest, rt.project.memory_bytes, step.label)
+
+
+def drop_unused(rt: Runtime) -> int:
+    """Let go of groups of which no revision needs anything any more; returns how many."""
+    if rt.revision == 1:  # nothing was deployed yet
+        return 0
+    stored = {name for name, _ in rt.catalog.revisions.groups_stored()}
+    if stored <= rt.plan.groups.keys():
+        return 0
+    needed = set(rt.plan.groups)
+    for number in rt.catalog.revisions.needed():
+        if number != rt.revision:
+            needed |= rt.in_revision(rt.catalog.program.record(number)).plan.groups.keys()
+    gone = stored - needed
+    if gone:
+        rt.catalog.revisions.retire(gone)
+    return len(gone)
 
 
 def collect_garbage(rt: Runtime) -> int:

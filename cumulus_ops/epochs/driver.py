@@ -258,8 +258,8 @@ def _complete(rt: Runtime, on_progress: Callable[[str], None], validating: bool)
         publish(rt, epoch)
         for error in in_error(rt.catalog.results.view_errors(), epoch):
             on_progress(f"epoch {epoch}: view {error.view} is in error {error}")
-    names = [view.name for view in rt.program.views]
     for epoch in list_to_validate(rt) if validating else ():
+        names = [view.name for view in rt.as_of(epoch).program.views]
         outcome = validate(rt, epoch, rt.project.validation.chosen(names, len(rt.catalog.results.validations())))
         on_progress(f"epoch {epoch}: validation {_shout(outcome.outcome)}, {outcome.summary}, see {outcome.docs_index}")
         for line in (*outcome.failures, *outcome.unproved, *outcome.remarks):

@@ -269,7 +269,7 @@ def compute_batch(rt: Runtime, batch: int, step: Step) -> Computed:
     """Compute an appended batch's deltas at the newest commit; the step has to last until they are committed. What fails is
     judged, and counted in the catalog."""
     started = time.monotonic()
-    read_at = rt.catalog.commits.begin_apply(batch, step)
+    read_at = _begin(rt, batch, step)
     found = rt.catalog.log.batch(batch)
     refreshed = rt.catalog.commits.refreshed()
     try:
@@ -278,6 +278,22 @@ def compute_batch(rt: Runtime, batch: int, step: Step) -> Computed:
         _record(rt, batch, error)
         raise
     return Computed(read_at, refreshed, result, time.monotonic() - started, found.drop)
+
+
+#: A switch to another revision takes about as long as a batch; who waits for longer leaves its batch to the next one.
+SWITCH_S, LOOK_S = 120.0, 0.05
+
+
+def _begin(rt: Runtime, batch: int, step: Step) -> int:
+    """Begin to apply a batch; wait while another revision is switched to, which most often is the end of what this process has opened."""
+    until = time.monotonic() + SWITCH_S
+    while True:
+        try:
+            return rt.catalog.commits.begin_apply(batch, step)
+        except NotYet:
+            if time.monotonic() > until:
+                raise
+            time.sleep(LOOK_S)
 
 
 def _record(rt: Runtime, batch: int, error: BaseException) -> None:

@@ -47,10 +47,12 @@ __all__ = [
     "Runtime",
     "build_program",
     "compile_project",
+    "digest_of",
     "initialise",
     "look_at_state",
     "open_runtime",
     "plan_of",
+    "source_of",
     "waits_for_deployment",
 ]
 
@@ -67,6 +69,20 @@ class Runtime:
     executor: Executor
     sources: Sources
     coordination: CoordinationPlan
+    revision: int
+
+    def as_of(self, epoch: int) -> Runtime:
+        """The project as it was in the revision that an epoch's snapshot belongs to, for whoever reads, publishes or proves that."""
+        number = self.catalog.program.revision_at(epoch)
+        return self if number == self.revision else self.in_revision(self.catalog.program.record(number))
+
+    def in_revision(self, record: ProgramRecord) -> Runtime:
+        """The project in another revision."""
+        plan = plan_of(record)
+        project = with_definition(self.as_edited, plan.program, record.definition)
+        return replace(
+            self, project=project, plan=plan, coordination=_coordination(record, plan), revision=record.revision
+        )
 
     @property
     def program(self) -> Program:
@@ -126,7 +142,7 @@ def initialise(project: Project, *, versions: str | None = None, goes_on: bool =
         M3Error: a view, or the program, is wrong.
         SetupProblem: state and catalog do not belong together, or are another version's.
     """
-    source = _source(project)
+    source = source_of(project)
     if not _is_initialised(project, source, goes_on=goes_on):
         try:
             _initialise(project, source, versions)
@@ -152,7 +168,7 @@ PLACES = {
 }
 
 
-def _source(project: Project) -> str:
+def source_of(project: Project) -> str:
     """Identifies what a program was compiled from, and all that was checked with it."""
     settings = [(f.name, getattr(project, f.name)) for f in fields(project) if f.name not in PLACES]
     files = (project.program_file, project.dataflow)
@@ -206,7 +222,7 @@ def compile_project(project: Project, versions: str | None = None) -> Compiled:
         M3Error: a view, or the program, is wrong.
     """
     program = build_program(project)
-    text, digest = _text_of(program)
+    text, digest = digest_of(program)
     confluence = proof.prove(program)
     plan, coordination = _make_plans(project, program, confluence, versions or confluence.grain)
     record = ProgramRecord(
@@ -225,8 +241,8 @@ def compile_project(project: Project, versions: str | None = None) -> Compiled:
     return Compiled(program, confluence, record, plan, coordination)
 
 
-def _text_of(program: Program) -> tuple[str, str]:
-    """The program's text, and the digest by which it is known."""
+def digest_of(program: Program) -> tuple[str, str]:
+    """A program's text, and the digest by which it is known."""
     text = m3.format_program(program)
     return text, hashlib.sha256(text.encode()).hexdigest()
 
@@ -247,7 +263,7 @@ def look_at_state(project: Project) -> None:
         look_at_claim(project, catalog, claimed)
         _check_format(record)
         Choices.from_json(record.choices)
-        is_known = catalog.program.source() == _source(project)
+        is_known = catalog.program.source() == source_of(project)
         if not is_known and not _mean_the_same(program_from_json(record.compiled), build_program(project)):
             raise program_changed(record.name)
     finally:
@@ -256,7 +272,7 @@ def look_at_state(project: Project) -> None:
 
 def waits_for_deployment(project: Project, catalog: Catalog) -> bool:
     """Whether the project's folder defines something else than what is maintained, as far as that is known without compiling it."""
-    source = _source(project)
+    source = source_of(project)
     return catalog.program.other() == source != catalog.program.source()
 
 
@@ -365,7 +381,7 @@ def open_runtime(project: Project, executor: str | None = None) -> Iterator[Runt
         deployed = with_definition(project, plan.program, record.definition)
         sources = Sources(deployed, catalog)
         stack.callback(sources.close)
-        yield Runtime(deployed, project, plan, catalog, runner, sources, _coordination(record, plan))
+        yield Runtime(deployed, project, plan, catalog, runner, sources, _coordination(record, plan), record.revision)
 
 
 def plan_of(record: ProgramRecord) -> ProgramPlan:

@@ -394,11 +394,13 @@ def validate_committed(folder: str) -> dict[int, str]:
     """
 
     with running(folder, None, "validate", frames=True) as (project, runtime):
-        settings, names = project.validation, [view.name for view in runtime.program.views]
-        reports = [
-            validating.validate(runtime, e, settings.chosen(names, len(runtime.catalog.results.validations())))
-            for e in publishing.list_to_validate(runtime)
-        ]
+        settings = project.validation
+
+        def choose(epoch: int) -> tuple[str, ...]:
+            names = [view.name for view in runtime.as_of(epoch).program.views]
+            return settings.chosen(names, len(runtime.catalog.results.validations()))
+
+        reports = [validating.validate(runtime, e, choose(e)) for e in publishing.list_to_validate(runtime)]
         write_notices(runtime)  # without publishing, this is where reading has found views in error
         _warn_of_expired(runtime, "validate")
     for report in reports:

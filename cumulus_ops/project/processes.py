@@ -29,6 +29,7 @@ from cumulus_ops.project.errors import CumulusError
 
 __all__ = [
     "ANEW_POINTS",
+    "DEPLOY_POINTS",
     "FAULT_POINTS",
     "FENCE_POINTS",
     "FINAL_POINTS",
@@ -83,13 +84,22 @@ FINAL_POINTS = ("finalise.before-commit", "finalise.after-commit", "finalise.bef
 ANEW_POINTS = ("anew.before-commit", "anew.before-claim")
 #: Those that are reached only when views depend on now().
 TICK_POINTS = ("tick.before-append", "tick.after-append")
+#: Those that are reached only when a changed project is deployed.
+DEPLOY_POINTS = (
+    "fill.before-files",
+    "fill.before-commit",
+    "fill.after-commit",
+    "switch.begun",
+    "switch.before-commit",
+    "switch.after-commit",
+)
 #: Those that are reached only with a source of kind ``postgres``.
 POSTGRES_POINTS = ("source.after-slot", "source.after-copy", "source.after-advance", "source.after-read")
 
 
 def reach(name: str, drop: str = "") -> None:
     """Die or stop here, with a batch of ``drop`` in hand, if the environment asks for it."""
-    conditional = FENCE_POINTS + FINAL_POINTS + KEY_POINTS + ANEW_POINTS + TICK_POINTS + POSTGRES_POINTS
+    conditional = FENCE_POINTS + FINAL_POINTS + KEY_POINTS + ANEW_POINTS + TICK_POINTS + POSTGRES_POINTS + DEPLOY_POINTS
     if name not in FAULT_POINTS + conditional:
         raise ValueError(f"unknown fault point {name!r}")
     if os.environ.get("CUMULUS_FAULT") in (name, f"{name}:{drop}"):

@@ -57,7 +57,7 @@ def publish(rt: Runtime, epoch: int) -> dict[str, int]:
         InputProblem: it has expired just now.
         IntegrityProblem: it has other rows than were final before.
     """
-    folder = rt.project.published
+    rt, folder = rt.as_of(epoch), rt.project.published
     if folder is None:
         return {}
     if rt.catalog.snapshots.outcome("publish", epoch) is None:
@@ -128,7 +128,7 @@ def publish_lost(rt: Runtime) -> list[str]:
             continue  # the next snapshot is published in its place
         without = "; ".join(map(str, left_out(rt.catalog.history.failed(), epoch)))
         try:
-            rows = read_view(rt, view.name, as_of=epoch)
+            rows = read_view(rt.as_of(epoch), view.name, as_of=epoch)
         except ViewInError:
             continue
         _publish_rows(rt, rt.project.published / view.name, epoch, rows, without)

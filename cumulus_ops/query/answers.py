@@ -279,6 +279,8 @@ def read_answer(rt: Runtime, view: str, as_of: int | None = None, tentative: boo
     Raises:
         As :func:`~cumulus_ops.query.read.read_view`.
     """
+    if not tentative and view not in rt.program.view_by_name:  # it was removed, and a snapshot has it still
+        rt = rt.as_of(rt.catalog.snapshots.newest() if as_of is None else as_of)
     declared = rt.program.view(view)
     has_now = CLOCK in relations_of(rt.program, declared)
     if tentative:

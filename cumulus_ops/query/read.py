@@ -186,9 +186,12 @@ def read_view(
         InputProblem: the epoch is no longer retained.
         Conflict: this process stood still for so long that others deleted what it was reading; it can be read again.
     """
-    declared = rt.program.view(view)
+    if tentative:
+        rt.program.view(view)
     with rt.catalog.leases.step():
         epoch = None if tentative else snapshot_epoch(rt, as_of)
+        rt = rt if epoch is None else _in_snapshot(rt, view, epoch)
+        declared = rt.program.view(view)
         moment = Moment(rt.catalog.commits.last_commit(), None if epoch is None else epoch_end(epoch))
         rows: pa.Table | ViewInError
         try:
@@ -200,6 +203,23 @@ def read_view(
         if isinstance(rows, ViewInError):
             raise rows
         return (in_order(declared, rows) if ordered else rows).select([c.name for c in declared.visible])
+
+
+def _in_snapshot(rt: Runtime, view: str, epoch: int) -> Runtime:
+    """The project in the revision of a snapshot.
+
+    Raises:
+        NotYet: the view was deployed later.
+    """
+    then = rt.as_of(epoch)
+    if view in rt.program.view_by_name and view not in then.program.view_by_name:
+        raise NotYet(
+            f"view {view} was deployed after epoch {epoch}",
+            kind="view-later",
+            place=f"epoch {epoch}",
+            hint="the next snapshot has it; `--tentative` shows what it says so far",
+        )
+    return then
 
 
 def all_rows(rt: Runtime, view: View, moment: Moment, kept: Kept | None = None, *, checked: bool = True) -> pa.Table:

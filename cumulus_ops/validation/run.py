@@ -60,6 +60,7 @@ def validate(
     """
     from cumulus_ops.validation.checkpoint import validate_snapshot
 
+    rt = rt.as_of(epoch)
     with tempfile.TemporaryDirectory(prefix="cumulus-snapshot-") as folder:
         request = validation_request(rt, epoch, Path(folder), views)
         count = len(request.views)

@@ -1,0 +1,1 @@
+"""How a project becomes another one while it runs."""

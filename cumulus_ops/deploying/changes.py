@@ -1,0 +1,146 @@
+"""What a changed folder would do to a running project."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+import m3
+from cumulus_ops.catalog.records import ProgramRecord
+from cumulus_ops.compute.extend import relations_read
+from cumulus_ops.coordination.plan import CoordinationPlan
+from cumulus_ops.coordination.planning import plan_coordination
+from cumulus_ops.layout.partitioning import check_layout
+from cumulus_ops.layout.plans import ProgramPlan, plan_program
+from cumulus_ops.maps.runs import AccessPath
+from cumulus_ops.opening.runtime import Runtime, build_program, digest_of
+from cumulus_ops.project.definition import definition_of
+from cumulus_ops.project.errors import InputProblem
+from cumulus_ops.project.project_file import FILE_NAME
+from m3.carry import carry_over, changed_views
+from m3.clock import CLOCK
+from m3.confluence.proof import prove
+from m3.formatting import program_from_json
+from m3.program import Program, Relation
+
+__all__ = ["Change", "find_change"]
+
+
+@dataclass(frozen=True)
+class Change:
+    """A change of what a project maintains.
+
+    ``views``: what becomes of those that do not stay as they are, ``added``, ``changed`` or ``removed``; ``relations``: what becomes of
+    relations, in words. ``plan`` and ``coordination`` are what is to be maintained, ``record`` is how it is registered. ``fresh``: its groups that are new, and
+    ``copies`` its new copies of groups that stay; ``dropped``: groups that go. ``reads``: the relations whose events a backfill reads."""
+
+    views: Mapping[str, str]
+    relations: Mapping[str, str]
+    plan: ProgramPlan
+    coordination: CoordinationPlan
+    record: ProgramRecord
+    fresh: frozenset[str]
+    kept: frozenset[str]
+    copies: tuple[AccessPath, ...]
+    dropped: frozenset[str]
+    reads: frozenset[str]
+
+    @property
+    def is_nothing(self) -> bool:
+        """Whether all views and relations stay as they are."""
+        return not self.views and not self.relations
+
+
+def find_change(rt: Runtime) -> Change:
+    """Compile a project's folder, and compare it with what is maintained. Nothing is changed.
+
+    Raises:
+        M3Error: a view is wrong.
+        InputProblem: what is maintained cannot become this.
+    """
+    old, new = rt.program, build_program(rt.as_edited)
+    views, relations = changed_views(old, new), _changed_relations(old, new)
+    place = str(rt.as_edited.folder / FILE_NAME)
+    anew = "`cumulus anew` makes all maps again from the event log"
+    _require_final_rows_to_stay(rt, views, place)
+    in_order = not rt.plan.versions.summed or prove(new).grain != "batch"
+    if in_order and m3.format_program(old) != m3.format_program(new):
+        message = "the order of events matters for this program, so no part of it can be made for itself"
+        raise InputProblem(message, kind="order-sensitive", place=place, hint=anew)
+    used = {m.name for r in rt.catalog.revisions.all() for m in _maps_of(rt, r.number)}
+    together = rt.plan.choices.together()
+    carried = carry_over(old, new, together, used)
+    plan = plan_program(carried.program, rt.plan.versions.name, rt.plan.choices.of(frozenset(carried.kept)))
+    check_layout(plan, rt.as_edited.layout)
+    confluence = prove(carried.program)
+    coordination = plan_coordination(rt.as_edited, carried.program, confluence, rt.plan.versions.name)
+    kept = frozenset(name for name in plan.groups if name in rt.plan.groups)
+    fresh = frozenset(plan.groups) - kept
+    copies = tuple(path for name in sorted(kept) for path in plan.paths[name] if path not in rt.plan.paths[name])
+    text, digest = digest_of(carried.program)
+    record = replace(
+        rt.catalog.program.record(),
+        digest=digest,
+        text=text,
+        compiled=plan.json,
+        choices=plan.choices_json,
+        definition=definition_of(replace(rt.project, dialect=rt.as_edited.dialect)),
+        coordination=coordination.to_json(),
+    )
+    return Change(
+        views,
+        relations,
+        plan,
+        coordination,
+        record,
+        fresh,
+        kept,
+        copies,
+        frozenset(rt.plan.groups) - kept,
+        relations_read(plan, fresh) if fresh else frozenset(),
+    )
+
+
+def _maps_of(rt: Runtime, revision: int) -> tuple[m3.program.MapDecl, ...]:
+    return program_from_json(rt.catalog.program.record(revision).compiled).maps
+
+
+def _changed_relations(old: Program, new: Program) -> dict[str, str]:
+    """What becomes of each relation that does not stay as it is."""
+    before, after = (
+        {r.name: replace(r, rows=None) for r in program.relations if r.name != CLOCK} for program in (old, new)
+    )
+    found = {name: "removed" for name in before if name not in after}
+    found |= {name: "added" for name in after if name not in before}
+    return found | {
+        name: _describe(before[name], after[name]) for name in after if before.get(name, after[name]) != after[name]
+    }
+
+
+def _describe(old: Relation, new: Relation) -> str:
+    types = {c.name: c.type for c in old.columns}, {c.name: c.type for c in new.columns}
+    said = [f"column {name} added" for name in types[1] if name not in types[0]]
+    said += [f"column {name} removed" for name in types[0] if name not in types[1]]
+    said += [
+        f"column {name}: {types[0][name]} becomes {of}" for name, of in types[1].items() if types[0].get(name, of) != of
+    ]
+    said += (
+        [f"key: {', '.join(old.key) or 'none'} becomes {', '.join(new.key) or 'none'}"] if old.key != new.key else []
+    )
+    return "; ".join(said) or "columns in another order"
+
+
+def _require_final_rows_to_stay(rt: Runtime, views: Mapping[str, str], place: str) -> None:
+    """A view whose rows nobody can take back cannot say something else of them from now on.
+
+    Raises:
+        InputProblem: such a view is changed.
+    """
+    for name, what in views.items():
+        if what == "changed" and rt.catalog.finals.finals(name):
+            raise InputProblem(
+                f"view {name} has rows that are final by seals, and cannot say something else of them",
+                kind="final-view-changed",
+                place=place,
+                hint=f"give the changed view another name, and keep {name} for as long as somebody reads it",
+            )

@@ -1,0 +1,266 @@
+"""Deploying a changed project while its epochs go on (docs/adr/0063).
+
+::
+
+    begin ──> fill (up to the newest snapshot) ──> switch ──> the change is current from the next epoch on
+                 ^                     │ an epoch was committed meanwhile
+                 └─────────────────────┘
+
+Its new groups are *filled* set at a time, as of a committed snapshot, then with what was committed meanwhile, until nothing is missing. The *switch* takes about as long as a
+batch, during which none begins. Until then nobody is concerned. Whoever dies at any point leaves rows that say how far it is: the next call goes on from there.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+
+import pyarrow.compute as pc
+
+from cumulus_ops.catalog.records import NewRun, Run, Step
+from cumulus_ops.catalog.revisions import Deployment
+from cumulus_ops.compute.apply import start_deltas
+from cumulus_ops.compute.extend import ExtendTask
+from cumulus_ops.compute.reading import BatchRef, write_deltas
+from cumulus_ops.coordination.plan import write_plan
+from cumulus_ops.deploying.changes import Change, find_change
+from cumulus_ops.epochs.checkpoint import correct, refresh
+from cumulus_ops.maps.deltas import VERSION, project_deltas
+from cumulus_ops.maps.packs import open_run, write_runs
+from cumulus_ops.maps.runs import AccessPath, RunData, build_run
+from cumulus_ops.opening.runtime import Runtime, initialise
+from cumulus_ops.project.errors import Conflict, NotYet
+from cumulus_ops.project.processes import reach
+from cumulus_ops.project.versions import epoch_end
+from cumulus_ops.publishing.telling import watch_step
+
+__all__ = ["Deployed", "abort", "deploy"]
+
+#: As often is a switch tried again when others commit meanwhile, at once; an attempt leaves less to do for the next one.
+ATTEMPTS = 25
+#: For so long a switch waits for the batches that are being applied.
+APPLY_S, LOOK_S = 120.0, 0.02
+
+
+@dataclass(frozen=True)
+class Deployed:
+    """What a deployment did: the ``revision`` is current from the epoch ``since`` on. ``filled``: the events that were read to fill its new groups;
+    ``switch_s``: how long no batch could begin."""
+
+    revision: int
+    since: int
+    filled: int
+    seconds: float
+    switch_s: float
+
+
+@watch_step("deploy")
+def deploy(
+    rt: Runtime, on_progress: Callable[[str], None] = lambda _: None, memory: int | None = None
+) -> Deployed | None:
+    """Make what the project's folder defines its next revision. Killed at any point it can be called again, and goes on.
+
+    Args:
+        rt: the open project; its plan is the old one's afterwards, so it has to be opened again.
+        on_progress: called with one line for each thing done.
+        memory: how many bytes the filling may hold; the project's own setting if None.
+
+    Returns:
+        what was done; None if the folder defines what is maintained already.
+
+    Raises:
+        InputProblem: the change cannot be made; or another one is being deployed.
+        M3Error: a view is wrong.
+    """
+    started = time.monotonic()
+    change = find_change(rt)
+    if change.is_nothing:
+        initialise(rt.as_edited)  # seals, keys and the like
+        return None
+    begun = rt.catalog.revisions.begin(change.record)
+    new = replace(
+        rt,
+        plan=change.plan,
+        coordination=change.coordination,
+        project=replace(rt.project, memory=memory or rt.project.memory),
+    )
+    filled = 0
+    switch_s: float | None = None
+    while switch_s is None:
+        begun, events = _fill_up(rt, new, change, begun, on_progress)
+        filled += events
+        with suppress(NotYet):  # an epoch was committed meanwhile: there is a little more to fill
+            switch_s = _switch(rt, new, change, begun)
+    reach("switch.after-commit")
+    _finish(rt, change)
+    assert begun.base is not None
+    since = begun.base + 1
+    on_progress(f"revision {begun.number} is current from epoch {since} on")
+    return Deployed(begun.number, since, filled, time.monotonic() - started, switch_s)
+
+
+def _finish(rt: Runtime, change: Change) -> None:
+    """What follows from a switch; who is killed before it leaves it to :func:`~cumulus_ops.opening.runtime.initialise`, which does it as well."""
+    rt.catalog.finals.look_again()
+    write_plan(rt.project.state, change.coordination)
+    initialise(rt.as_edited)  # seals, keys and the like
+
+
+def abort(rt: Runtime, why: str = "by request") -> int | None:
+    """Give a deployment up; returns the number of its revision, None if there is none."""
+    begun = rt.catalog.revisions.deployment()
+    if begun is None:
+        return None
+    _give_up(rt, begun, why)
+    return begun.number
+
+
+def _give_up(rt: Runtime, begun: Deployment, why: str) -> None:
+    plan = rt.in_revision(rt.catalog.program.record(begun.number)).plan
+    names = [name for name in plan.groups if name not in rt.plan.groups]
+    copies = [
+        (path.map, path.label)
+        for name, paths in plan.paths.items()
+        if name in rt.plan.groups
+        for path in paths
+        if path not in rt.plan.paths[name]
+    ]
+    rt.catalog.revisions.give_up(begun.number, why, names, copies)
+
+
+def _fill_up(
+    rt: Runtime, new: Runtime, change: Change, begun: Deployment, on_progress: Callable[[str], None]
+) -> tuple[Deployment, int]:
+    """Fill the new groups up to the newest snapshot; returns where the deployment is then, and how many events were read."""
+    filled = 0
+    while begun.base is None or begun.base < rt.catalog.snapshots.newest():
+        if begun.base is not None and begun.base < rt.catalog.snapshots.oldest_readable():
+            _give_up(rt, begun, f"the snapshot of epoch {begun.base} is gone, from which it would have gone on")
+            begun = rt.catalog.revisions.begin(change.record)
+        base, upto = begun.base, rt.catalog.snapshots.newest()
+        with rt.catalog.leases.step() as step:
+            events, runs = _fill(rt, new, change, base, upto, step)
+            reach("fill.before-commit")
+            rt.catalog.revisions.commit_fill(begun.number, base, upto, runs)
+            reach("fill.after-commit")
+        begun, filled = replace(begun, base=upto), filled + events
+        on_progress(f"filled up to epoch {upto}, {events:,} events")
+    return begun, filled
+
+
+def _fill(
+    rt: Runtime, new: Runtime, change: Change, base: int | None, upto: int, step: Step
+) -> tuple[int, tuple[NewRun, ...]]:
+    """What the events of the epochs after ``base`` and up to ``upto`` (inclusive) add to new groups and copies: they are one batch, before all others
+    of its first epoch."""
+    since = -1 if base is None else base
+    at = rt.catalog.commits.last_commit()
+    stored = tuple(rt.catalog.commits.runs(at))
+    batches = [b for b in rt.catalog.log.batches(since=since + 1) if b.counts and b.epoch <= upto]
+    files = rt.catalog.log.files_of([b.id for b in batches])
+    events = sum(b.events for b in batches)
+    one = BatchRef(
+        0, since + 1, 0, tuple(f for b in batches for f in files[b.id] if f.relation in change.reads), 0, 0, events
+    )
+    runs: tuple[NewRun, ...] = ()
+    reach("fill.before-files")
+    if change.fresh and upto >= 0 and (one.files or since < 0):
+        before = stored if since >= 0 else ()
+        task = ExtendTask(
+            new.plan, rt.project.state, (one,), before, change.fresh, memory=new.project.memory_bytes, label=step.label
+        )
+        runs = rt.executor.run(task).runs
+    first = epoch_end(since) + 1 if base is not None else new.plan.versions.start
+    copied = _copy(rt, new, change.copies, stored, first, epoch_end(upto), step)
+    return sum(f.rows for f in one.files), (*runs, *copied)
+
+
+def _copy(
+    rt: Runtime, new: Runtime, copies: Sequence[AccessPath], stored: Sequence[Run], first: int, last: int, step: Step
+) -> tuple[NewRun, ...]:
+    """What new copies of groups that stay have between two versions (both inclusive): the same as the copy with all columns."""
+
+    def made() -> Iterator[RunData]:
+        for path in copies:
+            whole = rt.plan.paths[path.map][0].label
+            for run in stored:
+                if (
+                    (run.map, run.access_path) == (path.map, whole)
+                    and run.min_version <= last
+                    and run.max_version >= first
+                ):
+                    table = open_run(rt.project.state / run.path, run.offset, run.bytes).table(
+                        rt.plan.key_names(run.map)
+                    )
+                    within = pc.and_(pc.greater_equal(table[VERSION], first), pc.less_equal(table[VERSION], last))
+                    kept = project_deltas(table.filter(within), path.keys, path.values)
+                    if len(kept):
+                        yield build_run(kept, path)
+
+    return write_runs(rt.project.state, made(), step.label) if copies else ()
+
+
+def _switch(rt: Runtime, new: Runtime, change: Change, begun: Deployment) -> float:
+    """Make the revision current; returns for how many seconds no batch could begin.
+
+    Raises:
+        NotYet: an epoch was committed meanwhile, or batches are applied for too long.
+    """
+    assert begun.base is not None
+    with rt.catalog.leases.step() as step:
+        rt.catalog.revisions.begin_switch(begun.number, begun.base, step)
+        started = time.monotonic()
+        try:
+            reach("switch.begun")
+            while rt.catalog.revisions.applies_under_way():
+                if time.monotonic() - started > APPLY_S:
+                    raise NotYet("batches are being applied", kind="switch-waits", place=f"revision {begun.number}")
+                time.sleep(LOOK_S)
+            for attempt in range(ATTEMPTS):
+                try:
+                    at = _settle(rt)
+                    runs = _extend_live(rt, new, change, begun.base, at, step)
+                    reach("switch.before-commit")
+                    derives = bool(new.plan.derived)
+                    rt.catalog.revisions.commit_switch(begun.number, begun.base, step, at, runs, derives=derives)
+                    return time.monotonic() - started
+                except Conflict:
+                    if attempt == ATTEMPTS - 1 or rt.catalog.snapshots.newest() != begun.base:
+                        raise
+        except Conflict as problem:
+            if rt.catalog.snapshots.newest() == begun.base:
+                raise
+            raise NotYet("an epoch was committed meanwhile", kind="fill-behind") from problem
+        finally:
+            if rt.catalog.database.known_revision != begun.number:
+                rt.catalog.revisions.end_switch(begun.number)
+    raise AssertionError("unreachable")
+
+
+def _settle(rt: Runtime) -> int:
+    """Correct and refresh what is live, until one commit is all that everybody has read; returns it (inclusive)."""
+    while True:
+        correct(rt)
+        refresh(rt)
+        at = rt.catalog.commits.last_commit()
+        if all(shared.clock.prefix >= at for shared in rt.catalog.commits.clocks(at)):
+            return at
+
+
+def _extend_live(rt: Runtime, new: Runtime, change: Change, base: int, at: int, step: Step) -> tuple[NewRun, ...]:
+    """What the live batches add to new groups and copies, at their own versions."""
+    stored = tuple(rt.catalog.commits.runs(at))
+    batches = rt.references([entry.batch for entry in rt.catalog.commits.live_history(at)])
+    last = max((run.max_version for run in stored), default=0)
+    copied = _copy(rt, new, change.copies, stored, epoch_end(base) + 1, last, step)
+    runs: tuple[NewRun, ...] = ()
+    if change.fresh and batches:
+        readable = (*stored, *(Run(**vars(run), id=-1, commit=at, origin=at) for run in copied))
+        where = (new.plan, rt.project.state, batches, readable, change.fresh, change.kept)
+        runs = rt.executor.run(ExtendTask(*where, new.project.memory_bytes, step.label)).runs
+    if base < 0:  # nothing is filled yet
+        start = {name: table for name, table in start_deltas(new.plan).items() if name in change.fresh}
+        runs += write_deltas(new.plan, rt.project.state, start, step.label)
+    return (*runs, *copied)
