@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import psycopg2
 import pytest
 from psycopg2.extensions import UNICODE, string_types
 
-from tests.support.forms import FAILED, TABLE, UNREADABLE, all_rows, compare_forms, insert, planted
+from tests.support.forms import FAILED, TABLE, UNREADABLE, Ask, all_rows, compare_forms, insert, planted
 from tests.support.services import PostgreSQL
 
 pytestmark = pytest.mark.postgres
@@ -46,10 +46,10 @@ def session(logical_server: PostgreSQL) -> Iterator[Any]:
     session.close()
 
 
-def asker(session: Any) -> Callable[[str], Sequence[Any] | None]:
+def asker(session: Any) -> Ask:
     """Asks PostgreSQL for a form's values."""
 
-    def ask(form: str) -> Sequence[Any] | None:
+    def ask(form: str, _: Sequence[Any]) -> Sequence[Any] | None:
         with session.cursor() as cursor:
             try:
                 cursor.execute(f"SELECT {form} FROM r LIMIT 0")

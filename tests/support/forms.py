@@ -18,15 +18,15 @@ from m3.dictionary import ENTRIES, PLACEHOLDERS, SCALARS, Entry, forms
 from m3.evaluate import FAILURES, evaluate
 from m3.sql.page import COLUMNS, read_form
 
-__all__ = ["FAILED", "TABLE", "UNREADABLE", "Row", "all_rows", "compare_forms", "insert", "planted"]
+__all__ = ["FAILED", "TABLE", "UNREADABLE", "Ask", "Row", "all_rows", "compare_forms", "insert", "planted"]
 
 Row = dict[str, Any]
 #: What a database answers where it has an error, and here where a row has one.
 FAILED = "(error)"
 #: What a database answers that Python has no value for, as years beyond 9999 and BC.
 UNREADABLE = "(unreadable)"
-#: Asks a database for a form's values, in the order of rows; None if it has no such form.
-Ask = Callable[[str], Sequence[Any] | None]
+#: Asks a database for a form's values, in the order of rows, beside those here; None if it has no such form.
+Ask = Callable[[str, Sequence[Any]], Sequence[Any] | None]
 
 DAYS = ("2024-02-29", "2023-12-31", "1969-07-20", "2000-01-01", "0001-01-01", "9999-12-31", "2024-01-31", "1970-01-01")
 TIMES = (
@@ -94,7 +94,7 @@ def compare_forms(
     wrong: dict[str, list[Any]] = {}
     compared = 0
     for entry, text, ours in _readings(dialect, rows, set(names)):
-        theirs = _ask(ask, entry, text)
+        theirs = _ask(ask, entry, text, ours)
         if theirs is None:
             continue
         compared += 1
@@ -118,12 +118,12 @@ def _readings(dialect: str, rows: Sequence[Row], names: set[str]) -> Iterator[tu
                 yield entry, form.example(dialect), [_value(scalar, row) for row in small]
 
 
-def _ask(ask: Ask, entry: Entry, text: str) -> Sequence[Any] | None:
+def _ask(ask: Ask, entry: Entry, text: str, ours: Sequence[Any]) -> Sequence[Any] | None:
     """Ask with numbers of 64 bits; with 32, first for all but the first, where there is no such function."""
     if entry.name in REPEATING:
         text = re.sub(r"\bn\b", "(CASE WHEN n < -3 THEN -3 WHEN n > 9 THEN 9 ELSE n END)", text)
     for small in (r"(?!)", rf"\b(?!n\b)({INTS})\b(?!\()", rf"\b({INTS})\b(?!\()"):
-        found = ask(re.sub(small, r"CAST(\g<0> AS INT)", text))
+        found = ask(re.sub(small, r"CAST(\g<0> AS INT)", text), ours)
         if found is not None:
             return found
     return None

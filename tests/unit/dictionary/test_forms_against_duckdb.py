@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import datetime
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from decimal import Decimal
 from itertools import product
 from typing import Any
@@ -14,7 +14,7 @@ import pytest
 from m3.errors import M3Error
 from m3.sql.functions import read_constant
 from m3.sql.places import Source
-from tests.support.forms import FAILED, TABLE, all_rows, compare_forms, insert, planted
+from tests.support.forms import FAILED, TABLE, Ask, all_rows, compare_forms, insert, planted
 
 MOMENTS = (
     "2024-01-31 09:00:00", "2024-02-29 09:30:00", "2023-12-31 23:59:59.999999", "2023-02-28 12:00:00", "1969-07-20 01:02:03", "2024-03-31 00:00:00", "2000-01-01 00:00:00.5",
@@ -128,7 +128,7 @@ def table(connection: duckdb.DuckDBPyConnection) -> duckdb.DuckDBPyConnection:
     return connection
 
 
-def asker(table: duckdb.DuckDBPyConnection) -> Callable[[str], Sequence[Any] | None]:
+def asker(table: duckdb.DuckDBPyConnection) -> Ask:
     """Asks DuckDB for a form's values: NULL of TRY is an error where the row alone has one."""
 
     def fails(form: str, k: int) -> bool:
@@ -138,7 +138,7 @@ def asker(table: duckdb.DuckDBPyConnection) -> Callable[[str], Sequence[Any] | N
             return True
         return False
 
-    def ask(form: str) -> Sequence[Any] | None:
+    def ask(form: str, _: Sequence[Any]) -> Sequence[Any] | None:
         try:
             found = [value for (value,) in table.execute(f"SELECT TRY({form}) FROM r ORDER BY k").fetchall()]
             return [FAILED if v is None and fails(form, k) else v for k, v in enumerate(found)]
