@@ -23,13 +23,13 @@ Tickets are drawn from 1 on, so ticket 0 is before all batches of its epoch, and
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 from pathlib import Path
 
 import pyarrow as pa
 
-from cumulus_ops.catalog.records import Run
+from cumulus_ops.catalog.records import NewRun, Run
 from cumulus_ops.compute.apply import Loaded, apply_statement, settle, start_deltas
 from cumulus_ops.compute.correct import States
 from cumulus_ops.compute.kernel import Events
@@ -100,10 +100,45 @@ class ExtendTask:
                     paths[path.map][path] = None
         return {name: tuple(found) for name, found in paths.items()}
 
+    @cached_property
+    def since(self) -> int:
+        """The lowest version (inclusive) of what the batches add."""
+        return self.plan.versions.start if self.from_start else min(self.plan.versions.span(b)[0] for b in self.batches)
+
+    @property
+    def runs_before(self) -> list[Run]:
+        """The runs of groups that are computed which may hold something from before the batches."""
+        return [r for r in self.runs if r.map in self.computed and r.min_version < self.since]
+
+    @property
+    def runs_given(self) -> list[Run]:
+        """The runs of groups that are given."""
+        return [r for r in self.runs if r.map in self.given]
+
     @property
     def from_start(self) -> bool:
         """Whether what the program adds before its first event is new, too."""
         return any((b.epoch, b.ticket) == (0, 0) for b in self.batches)
+
+    @cached_property
+    def spread(self) -> frozenset[str]:
+        """The groups that several tasks may compute, each from a part of the events (:mod:`cumulus_ops.compute.staged`): those that depend on no
+        derivation. None if there are several batches, or something before the first event, which is not to be added by each task."""
+        start = {statement.target for statement in self.plan.start} & self.computed if self.from_start else ()
+        return frozenset() if start or len(self.batches) != 1 else self.computed & self.plan.base
+
+    @property
+    def batch(self) -> BatchRef:
+        """The only one."""
+        (batch,) = self.batches
+        return batch
+
+    def rest(self, written: Collection[NewRun]) -> ExtendTask | None:
+        """What is left when the groups that can be spread are ``written``: they are given then. None if nothing is."""
+        only = self.only - self.spread
+        new = [Run(**asdict(run), id=0, commit=0, origin=0) for run in written]
+        runs = (*self.runs_given, *self.runs_before, *new)
+        return replace(self, only=only, given=self.given | self.spread, runs=runs) if only else None
 
 
 def _paths_read(plan: ProgramPlan, name: str) -> list[AccessPath]:
@@ -146,11 +181,9 @@ class _Step:
 
     def __init__(self, task: ExtendTask) -> None:
         self.task, self.plan = task, task.plan
-        spans = [task.plan.versions.span(b) for b in task.batches]
-        self.since = task.plan.versions.start if task.from_start else min(first for first, _ in spans)
-        self.until = 1 + max(last for _, last in spans)
-        given = [r for r in task.runs if r.map in task.given]
-        before = [r for r in task.runs if r.map in task.computed and r.min_version < self.since]
+        self.since = task.since
+        self.until = 1 + max(task.plan.versions.span(b)[1] for b in task.batches)
+        given, before = task.runs_given, task.runs_before
         self._check_before()
         self.all = StoredRuns(task.plan, task.root, [*given, *before])
         self.given, self.before = (StoredRuns(task.plan, task.root, runs) for runs in (given, before))

@@ -16,8 +16,9 @@ from threading import Lock, Thread
 from typing import IO, TYPE_CHECKING, Any
 
 from cumulus_ops.compute.apply import ApplyTask
+from cumulus_ops.compute.extend import ExtendTask
 from cumulus_ops.compute.reading import rows_of
-from cumulus_ops.compute.staged import MESSAGE, RESULT, Batches, plan_stages, result_batch, staged_steps
+from cumulus_ops.compute.staged import MESSAGE, RESULT, Batches, finish_spread, plan_stages, result_batch, staged_steps
 from cumulus_ops.compute.steps import MinibatchTask, StepResult, Task, run_step
 from cumulus_ops.layout.partitioning import fixed_labels
 from cumulus_ops.layout.plans import ProgramPlan
@@ -248,13 +249,16 @@ class SparkExecutor:
         if tasks > 1 and isinstance(task, MinibatchTask):
             task = task.apply  # the refresh, one task, follows on its own
         if tasks == 1:
-            frame = self.session.range(0, 1, 1, 1).mapInArrow(_whole_step(task), RESULT)
-        else:
-            frame = self._staged(task, tasks)  # type: ignore[arg-type]
-        results = [StepResult.from_json(row[0]) for row in frame.collect()]
-        if len(results) == 1:
-            return results[0]
-        return StepResult(tuple(r for result in results for r in result.runs), {})
+            return self._run_whole(task)
+        results = [StepResult.from_json(row[0]) for row in self._staged(task, tasks).collect()]  # type: ignore[arg-type]
+        written = tuple(r for result in results for r in result.runs)
+        return (
+            finish_spread(task, written, self._run_whole) if isinstance(task, ExtendTask) else StepResult(written, {})
+        )
+
+    def _run_whole(self, task: Task) -> StepResult:
+        (row,) = self.session.range(0, 1, 1, 1).mapInArrow(_whole_step(task), RESULT).collect()
+        return StepResult.from_json(row[0])
 
     def close(self) -> None:
         """Stop the session if this executor started it; one that this process had already is for who did."""
@@ -266,14 +270,14 @@ class SparkExecutor:
 
     def _tasks(self, task: Task) -> int:
         apply = task.apply if isinstance(task, MinibatchTask) else task
-        if not isinstance(apply, ApplyTask):
+        if not isinstance(apply, ApplyTask | ExtendTask) or (isinstance(apply, ExtendTask) and not apply.spread):
             return 1
         wanted = -(-rows_of([apply.batch]) // self._settings.rows_per_task)
         tasks = max(1, min(wanted, _parallelism(self.session)))
         alone = tasks > 1 and plan_stages(apply, tasks, fixed_labels(apply.plan, self._layout)).layout.alone
         return 1 if alone else tasks
 
-    def _staged(self, task: ApplyTask, tasks: int) -> DataFrame:
+    def _staged(self, task: ApplyTask | ExtendTask, tasks: int) -> DataFrame:
         frame = self.session.range(0, tasks, 1, tasks).selectExpr("cast(id as int) as destination", *EMPTY_MESSAGE)
         first, *others = staged_steps(task, tasks, fixed_labels(task.plan, self._layout))
         frame = frame.mapInArrow(first, MESSAGE if others else RESULT)

@@ -9,14 +9,16 @@ deltas. Runs are multisets: that several tasks write deltas of the same key is n
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 
 import numpy as np
 import pyarrow as pa
 
+from cumulus_ops.catalog.records import NewRun
 from cumulus_ops.compute.apply import ApplyTask, apply_statement, settle_cycle
+from cumulus_ops.compute.extend import ExtendTask
 from cumulus_ops.compute.kernel import Events
 from cumulus_ops.compute.reading import SIGN, OwnDeltas, StoredRuns, events_of, read_events, write_deltas
 from cumulus_ops.compute.steps import StepResult
@@ -29,7 +31,7 @@ from cumulus_ops.maps.columns import hash_columns, stack
 from cumulus_ops.maps.deltas import sum_deltas
 from cumulus_ops.project.processes import reach
 
-__all__ = ["MESSAGE", "RESULT", "Batches", "Step", "plan_stages", "result_batch", "staged_steps"]
+__all__ = ["MESSAGE", "RESULT", "Batches", "Step", "finish_spread", "plan_stages", "result_batch", "staged_steps"]
 
 
 MESSAGE = "destination int, kind string, name string, payload binary"
@@ -43,7 +45,7 @@ Batches = Iterator[pa.RecordBatch]
 Step = Callable[[Batches], Batches]
 
 
-def plan_stages(task: ApplyTask, tasks: int, fixed: Labels | None = None) -> Schedule:
+def plan_stages(task: ApplyTask | ExtendTask, tasks: int, fixed: Labels | None = None) -> Schedule:
     """The stages of a batch, from the numbers of its events: rounded up to powers of two, since they decide by their order of
     magnitude, and the layout of a program with many maps takes seconds to find.
 
@@ -56,21 +58,36 @@ def plan_stages(task: ApplyTask, tasks: int, fixed: Labels | None = None) -> Sch
     for file in task.batch.files:
         events[file.relation] = events.get(file.relation, 0) + file.rows
     rounded = tuple((name, 1 << (rows - 1).bit_length()) for name, rows in sorted(events.items()) if rows)
-    return _stages_of(task.plan, rounded, tasks, tuple(sorted((fixed or {}).items())))
+    only = task.spread if isinstance(task, ExtendTask) else task.plan.base
+    return _stages_of(task.plan, only, rounded, tasks, tuple(sorted((fixed or {}).items())))
 
 
 @lru_cache(maxsize=64)
 def _stages_of(
-    plan: ProgramPlan, events: tuple[tuple[str, int], ...], tasks: int, fixed: tuple[tuple[tuple[str, str], Label], ...]
+    plan: ProgramPlan,
+    only: frozenset[str],
+    events: tuple[tuple[str, int], ...],
+    tasks: int,
+    fixed: tuple[tuple[tuple[str, str], Label], ...],
 ) -> Schedule:
+    plan = plan if only == plan.base else replace(plan, base=only)  # as if the others were refreshed
     return schedule(choose_layout(plan, dict(events), tasks, dict(fixed)))
 
 
-def staged_steps(task: ApplyTask, tasks: int, fixed: Labels | None = None) -> list[Step]:
+def staged_steps(task: ApplyTask | ExtendTask, tasks: int, fixed: Labels | None = None) -> list[Step]:
     """What a task of each stage does, in order. A step takes messages to one task; the first one takes one message of kind
     ``ALIVE`` per task. All but the last yield messages (:data:`MESSAGE`), the last one results (:data:`RESULT`)."""
     stages = plan_stages(task, tasks, fixed).stages
     return [_step(task, tasks, stage, number == len(stages) - 1) for number, stage in enumerate(stages)]
+
+
+def finish_spread(task: ExtendTask, written: Sequence[NewRun], run: Callable[[ExtendTask], StepResult]) -> StepResult:
+    """End an extension whose stages have ``written`` what can be spread: ``run`` what is left as one task, and delete what was computed in passing."""
+    rest = task.rest(written)
+    left = () if rest is None else run(rest).runs
+    for path in {r.path for r in written if r.map not in task.only}:
+        (task.root / path).unlink(missing_ok=True)
+    return StepResult((*(r for r in written if r.map in task.only), *left), {})
 
 
 def result_batch(result: StepResult) -> pa.RecordBatch:
@@ -78,7 +95,7 @@ def result_batch(result: StepResult) -> pa.RecordBatch:
     return pa.RecordBatch.from_pydict({"result": [result.to_json()]})
 
 
-def _step(task: ApplyTask, tasks: int, stage: Stage, last: bool) -> Step:
+def _step(task: ApplyTask | ExtendTask, tasks: int, stage: Stage, last: bool) -> Step:
     def step(batches: Batches) -> Batches:
         # Each task sends itself a sign of life, by which it learns its number, whatever else it is sent.
         inbox = _Inbox()
@@ -117,9 +134,10 @@ class _Inbox:
 class _Worker:
     """One task in one stage."""
 
-    def __init__(self, task: ApplyTask, part: tuple[int, int], stage: Stage, inbox: _Inbox) -> None:
+    def __init__(self, task: ApplyTask | ExtendTask, part: tuple[int, int], stage: Stage, inbox: _Inbox) -> None:
         self.task, self.plan, self.stage, self.part = task, task.plan, stage, part
-        self.stored, self.own = StoredRuns(task.plan, task.root, task.runs), OwnDeltas()
+        runs = task.runs if isinstance(task, ApplyTask) else [*task.runs_given, *task.runs_before]
+        self.stored, self.own = StoredRuns(task.plan, task.root, runs), OwnDeltas()
         self.received = {name: stack(t) for (kind, name), t in inbox.tables.items() if kind == EVENTS}
         for (kind, name), tables in inbox.tables.items():
             if kind == DELTAS:
@@ -140,7 +158,11 @@ class _Worker:
         self._summed = {name: sum_deltas(tables) for name, tables in self._computed.items()}
         deltas = {name: table for name, table in self._summed.items() if len(table)}
         reach("apply.before-files")
-        return StepResult(write_deltas(self.plan, self.task.root, deltas, self.task.label) if deltas else (), {})
+        passing = deltas.keys() - (self.task.only if isinstance(self.task, ExtendTask) else deltas.keys())
+        # What is computed in passing is in a file of its own, which can be deleted.
+        parts = [{n: d for n, d in deltas.items() if (n in passing) == aside} for aside in (False, True)]
+        written = (write_deltas(self.plan, self.task.root, part, self.task.label) for part in parts if part)
+        return StepResult(tuple(run for runs in written for run in runs), {})
 
     def _run_group(self, group: Iterable[Ref]) -> None:
         here: dict[str, list[pa.Table]] = {}

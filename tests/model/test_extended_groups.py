@@ -21,7 +21,8 @@ from cumulus_ops.catalog.records import Batch, NewRun, Run
 from cumulus_ops.compute import extend, kernel, reading
 from cumulus_ops.compute.extend import ExtendTask, groups_computed, groups_read, relations_read
 from cumulus_ops.compute.reading import BatchRef
-from cumulus_ops.compute.steps import run_step
+from cumulus_ops.compute.staged import finish_spread, plan_stages
+from cumulus_ops.compute.steps import StepResult, run_step
 from cumulus_ops.epochs import voting
 from cumulus_ops.epochs.checkpoint import commit, correct, merge, refresh
 from cumulus_ops.layout.plans import ProgramPlan
@@ -38,7 +39,7 @@ from tests.support.projects import make_project
 from tests.support.random_derivations import derived_programs
 from tests.support.random_programs import RELATIONS, sql_views
 from tests.support.sharing import initialise_again
-from tests.support.staging import Rows, summed, visible
+from tests.support.staging import Rows, in_stages, summed, visible
 
 FEW = settings(QUICK, max_examples=-(-EXAMPLES // 2))  # each is extended three times
 ACTIONS = ["append", "start", "finish", "correct", "merge", "refresh", *["epoch"] * 3, *["minibatch"] * 6]
@@ -51,6 +52,7 @@ class Extended:
     rt: Runtime
     kept: frozenset[str]
     runs: tuple[Run, ...] = ()
+    tasks: int = 1
     label: str = field(default_factory=lambda: uuid.uuid4().hex)
 
     @property
@@ -72,10 +74,16 @@ class Extended:
     ) -> None:
         task = ExtendTask(self.rt.plan, self.rt.project.state, tuple(batches), (), self.taken, given)
         task = replace(task, runs=(*runs, *self.runs), memory=self.rt.project.memory_bytes, label=self.label)
-        written = run_step(task).runs
+        written = (run_step(task) if self.tasks == 1 or not task.spread else self._run_spread(task)).runs
         self.runs += visible(written, 1000)
         files = {str(path.relative_to(task.root)) for path in task.root.glob(f"runs/{self.label}*")}
         assert files == {run.path for run in self.runs}, "what was written in passing is gone"
+
+    def _run_spread(self, task: ExtendTask) -> StepResult:
+        found = plan_stages(task, self.tasks)
+        event(f"{len(found.stages)} stages, {len(task.only - task.spread) > 0} rest")
+        alone = found.layout.alone
+        return run_step(task) if alone else finish_spread(task, in_stages(task, self.tasks), run_step)
 
     def _at_once(self, first: int, last: int) -> list[BatchRef]:
         """All events of some epochs, as one batch."""
@@ -159,6 +167,7 @@ def extend_some(rt: Runtime, data: st.DataObject) -> None:
     stops = sorted(data.draw(st.sets(st.integers(min(newest, 0), newest), max_size=2)) | {newest})
     small = data.draw(st.booleans())
     extended = Extended(replace(rt, project=replace(rt.project, memory=1 if small else None)), kept)
+    extended.tasks = data.draw(st.integers(1, 3))
     with unittest.mock.patch.object(reading, "FEWEST_ROWS", 2 if small else reading.FEWEST_ROWS):
         extended.backfill(stops[0])
         for before, after in itertools.pairwise(stops):

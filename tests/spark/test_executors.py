@@ -10,6 +10,8 @@ import pytest
 from pyspark.sql import SparkSession
 
 from cumulus_ops.append.append import append_delivery
+from cumulus_ops.compute.extend import ExtendTask
+from cumulus_ops.compute.reading import BatchRef
 from cumulus_ops.compute.spark import SparkExecutor
 from cumulus_ops.epochs.driver import run_epochs
 from cumulus_ops.epochs.status import status
@@ -23,6 +25,7 @@ from cumulus_ops.project.versions import epoch_end
 from tests.support.derived_programs import SHOP
 from tests.support.drops import make_shop
 from tests.support.projects import engine_maps
+from tests.support.staging import summed
 
 pytestmark = pytest.mark.spark
 EPOCHS = 2
@@ -95,6 +98,21 @@ def test_both_executors_agree_on_derivations(spark: SparkSession, tmp_path: Path
         "how many depends on when runs are merged: tasks write more of them"
     )
     assert maps[-1]["ranked"]
+
+
+def test_groups_are_extended_by_stages_and_a_task_for_what_is_derived(spark: SparkSession, tmp_path: Path) -> None:
+    project = make_shop(tmp_path, program=SHOP)
+    initialise(project)
+    with open_runtime(project, "inprocess") as rt:
+        run_epochs(rt, EPOCHS, validating=False)
+        batches = rt.references([b for b in rt.catalog.log.batches() if b.counts])
+        everything = BatchRef(0, 0, 0, tuple(f for b in batches for f in b.files), 0, 0, 0)
+        only = frozenset(rt.plan.group_of[name] for name in ("by_nation", "spent"))
+        task = ExtendTask(rt.plan, project.state, (everything,), (), only, label="spread-")
+        assert {rt.plan.group_of[name] for name in ("placed", "spent")} <= task.spread
+        on_spark = SparkExecutor(ExecutorSettings(rows_per_task=8), spark).run(task).runs
+        assert {r.path for r in on_spark} == {f"runs/{p.name}" for p in (project.state / "runs").glob("spread-*")}
+        assert summed(rt.plan, project.state, on_spark) == summed(rt.plan, project.state, rt.executor.run(task).runs)
 
 
 def test_a_failing_step_says_what_is_wrong(spark: SparkSession, tmp_path: Path) -> None:

@@ -11,6 +11,7 @@ import pyarrow as pa
 
 from cumulus_ops.catalog.records import LogFile, NewRun, Run
 from cumulus_ops.compute.apply import ApplyTask
+from cumulus_ops.compute.extend import ExtendTask
 from cumulus_ops.compute.reading import BatchRef
 from cumulus_ops.compute.staged import MESSAGE_ARROW, staged_steps
 from cumulus_ops.compute.steps import StepResult, run_step
@@ -39,7 +40,7 @@ def write_batch(plan: ProgramPlan, root: Path, number: int, events: Sequence[Eve
     return BatchRef(number, 0, number, tuple(files), 0, 1000 * number, len(events))
 
 
-def in_stages(task: ApplyTask, tasks: int, fixed: Labels | None = None) -> tuple[NewRun, ...]:
+def in_stages(task: ApplyTask | ExtendTask, tasks: int, fixed: Labels | None = None) -> tuple[NewRun, ...]:
     """The runs that all tasks of all stages write."""
     inboxes = {i: [pa.RecordBatch.from_pylist([_alive(i)], MESSAGE_ARROW)] for i in range(tasks)}
     results: list[StepResult] = []
