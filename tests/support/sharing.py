@@ -78,7 +78,7 @@ def initialise_again(project: Project, versions: str | None = None) -> None:
     compile_project = runtime.compile_project
 
     def look_up(project: Project, versions: str | None = None) -> runtime.Compiled:
-        key = runtime._source(project), versions
+        key = runtime.source_of(project), versions
         if key not in _programs:
             _programs[key] = compile_project(project, versions)
         return _programs[key]
