@@ -195,6 +195,14 @@ class Revisions(Part):
         with self._db.begin() as connection:
             self._retire(connection, self._db.lock(connection), names, copies)
 
+    def awaits_snapshot(self) -> bool:
+        """Whether the current revision was deployed, and has no snapshot yet: its first epoch is to end, whether anything comes or not."""
+        r, p = t.revision.c, t.program.c
+        current = select(r.since).join(t.program, p.revision == r.number)
+        newest = select(func.max(t.snapshot.c.epoch))
+        since, last = self._db.read(select(current.scalar_subquery(), newest.scalar_subquery()))[0]
+        return since is not None and since > 0 and (last is None or last < since)
+
     def groups_stored(self) -> set[tuple[str, str]]:
         """The copies (group, path) of which there are runs."""
         r = t.run.c

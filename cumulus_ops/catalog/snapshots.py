@@ -244,10 +244,12 @@ def _newest(epoch: int | None) -> int:
 
 
 def _empty_epochs(connection: Connection) -> range:
-    """The epochs behind the newest snapshot that all their members have voted to end, and to which nothing was appended."""
+    """The epochs behind the newest snapshot that all their members have voted to end, to which nothing was appended, and which are not the first of a
+    revision: that one shows something else."""
     first = _newest(connection.execute(select(func.max(t.snapshot.c.epoch))).scalar()) + 1
     if first == 0:
         return range(0)
     used = connection.execute(select(func.min(t.batch.c.epoch)).where(t.batch.c.epoch >= first)).scalar()
+    deployed = connection.execute(select(func.min(t.revision.c.since)).where(t.revision.c.since >= first)).scalar()
     complete = complete_epochs(connection, first)
-    return complete if used is None else range(first, min(complete.stop, int(used)))
+    return range(first, min(complete.stop, *(int(e) for e in (used, deployed) if e is not None), complete.stop))

@@ -22,6 +22,9 @@ COMMANDS: Mapping[str, tuple[str, str]] = {
     "run": ("running", "Apply what has landed; commit, publish and validate epochs."),
     "validate": ("running", "Prove the snapshot of an epoch."),
     "query": ("reading", "Print the rows of a view."),
+    "plan": ("deploying", "Say what a changed project would do."),
+    "try": ("deploying", "Answer a new view on the running data."),
+    "deploy": ("deploying", "Make the change, while epochs go on."),
     "status": ("reading", "Show where coordinators and epochs are."),
     "source": ("sources", "Show how far sources have been read; drop one."),
     "keys": ("sources", "Show and build the key indexes of relations."),
@@ -54,7 +57,7 @@ class _Commands(click.Group):
         if cmd_name in QUICK:
             without_pandas()
         module = import_module(f"cumulus_ops.cli.{COMMANDS[cmd_name][0]}")
-        found: click.Command = getattr(module, "compile_" if cmd_name == "compile" else cmd_name)
+        found: click.Command = getattr(module, f"{cmd_name}_" if cmd_name in ("compile", "try") else cmd_name)
         return found
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:

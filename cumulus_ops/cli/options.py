@@ -32,6 +32,7 @@ else:  # the catalog's library: some commands need none
 
 __all__ = [
     "EXECUTOR",
+    "EXIT_CHANGED",
     "EXIT_INVALID",
     "EXIT_IN_ERROR",
     "EXIT_SET_ASIDE",
@@ -100,6 +101,7 @@ EXIT_INVALID = 1  # a snapshot, or a final partition, is wrong
 EXIT_UNPROVED = 2  # of `cumulus validate`: nothing that was compared is wrong, but not everything could be compared
 EXIT_USER = 2  # the input, the project or the machine is wrong
 EXIT_SET_ASIDE = 3  # a batch kept failing and was set aside
+EXIT_CHANGED = 5  # of `cumulus plan --exit-code`: there is something to deploy
 EXIT_IN_ERROR = 4  # the view that was asked for is in error
 
 

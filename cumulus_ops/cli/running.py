@@ -22,10 +22,11 @@ from cumulus_ops.cli.options import (
 )
 from cumulus_ops.cli.output import console, print_json, print_status, show_value, visible
 from cumulus_ops.epochs.driver import run_epochs, run_waiting
-from cumulus_ops.epochs.minibatch import run_minibatch, settle
-from cumulus_ops.epochs.status import status
-from cumulus_ops.opening.runtime import initialise, open_runtime
+from cumulus_ops.epochs.minibatch import BatchReport, run_minibatch, settle
+from cumulus_ops.epochs.status import Status, status
+from cumulus_ops.opening.runtime import in_current_revision, initialise, open_runtime
 from cumulus_ops.project.project_file import load_project
+from cumulus_ops.project.settings import Project
 from cumulus_ops.project.verdicts import FAILED, UNPROVED
 from cumulus_ops.validation.run import validate as prove
 
@@ -45,9 +46,7 @@ def load(tables: Path, folder: Path, executor: str | None, as_json: bool) -> Non
         project = load_project(folder)
         initialise(project, goes_on=True)
         land_tables(project, tables)
-        with open_runtime(project, executor) as runtime:
-            report = run_minibatch(runtime, 0, [TABLES], on_batch=lambda rows: _progress(out, rows, silent=as_json))
-            settle(runtime)
+        report = in_current_revision(_load)(project, executor, lambda rows: _progress(out, rows, silent=as_json))
     if as_json:
         print_json(report)
     elif report is None:
@@ -57,6 +56,13 @@ def load(tables: Path, folder: Path, executor: str | None, as_json: bool) -> Non
     if report is not None and report.set_aside:
         click.echo(f"set aside: {len(report.set_aside)} of its batches; see `cumulus batch list`", err=True)
         sys.exit(EXIT_SET_ASIDE)
+
+
+def _load(project: Project, executor: str | None, on_batch: Callable[[int], None]) -> BatchReport | None:
+    with open_runtime(project, executor) as runtime:
+        report = run_minibatch(runtime, 0, [TABLES], on_batch=on_batch)
+        settle(runtime)
+        return report
 
 
 def _progress(out: Console, rows: int, *, silent: bool) -> None:
@@ -80,16 +86,12 @@ def run(folder: Path, executor: str | None, epochs: int | None, as_json: bool) -
     with explain_errors():
         project = load_project(folder)
         initialise(project, goes_on=True)
-        with open_runtime(project, executor) as runtime:
-            before = status(runtime)
-            tell: Callable[[str], None] = (
-                (lambda _: None) if as_json else lambda line: out.print(show_value(visible(line)), soft_wrap=True)
-            )
-            if epochs is not None:
-                run_epochs(runtime, epochs, tell)
-            elif not run_waiting(runtime, tell):
-                tell(f"nothing waits in {project.landing}")
-            done = status(runtime)
+        looks: list[Status] = []
+        tell: Callable[[str], None] = (
+            (lambda _: None) if as_json else lambda line: out.print(show_value(visible(line)), soft_wrap=True)
+        )
+        in_current_revision(_run)(project, executor, epochs, tell, looks)
+        before, done = looks[0], looks[-1]
     if as_json:
         print_json(done)
     else:
@@ -104,6 +106,19 @@ def run(folder: Path, executor: str | None, epochs: int | None, as_json: bool) -
         sys.exit(EXIT_SET_ASIDE)
     if done.standing:
         sys.exit(EXIT_USER)
+
+
+def _run(
+    project: Project, executor: str | None, epochs: int | None, tell: Callable[[str], None], looks: list[Status]
+) -> None:
+    """Run what waits, or so many epochs since the first of the looks; how things are before that, and afterwards, is added to these."""
+    with open_runtime(project, executor) as runtime:
+        looks.append(status(runtime))
+        if epochs is not None:
+            run_epochs(runtime, epochs - len(looks[-1].epochs) + len(looks[0].epochs), tell)
+        elif not run_waiting(runtime, tell):
+            tell(f"nothing waits in {project.landing}")
+        looks.append(status(runtime))
 
 
 @click.command()

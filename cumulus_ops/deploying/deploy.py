@@ -31,12 +31,12 @@ from cumulus_ops.maps.deltas import VERSION, project_deltas
 from cumulus_ops.maps.packs import open_run, write_runs
 from cumulus_ops.maps.runs import AccessPath, RunData, build_run
 from cumulus_ops.opening.runtime import Runtime, initialise
-from cumulus_ops.project.errors import Conflict, NotYet
+from cumulus_ops.project.errors import Conflict, InputProblem, NotYet
 from cumulus_ops.project.processes import reach
 from cumulus_ops.project.versions import epoch_end
 from cumulus_ops.publishing.telling import watch_step
 
-__all__ = ["Deployed", "abort", "deploy"]
+__all__ = ["Deployed", "abort", "deploy", "fill", "previous"]
 
 #: As often is a switch tried again when others commit meanwhile, at once; an attempt leaves less to do for the next one.
 ATTEMPTS = 25
@@ -108,6 +108,18 @@ def _finish(rt: Runtime, change: Change) -> None:
     initialise(rt.as_edited)  # seals, keys and the like
 
 
+def previous(rt: Runtime) -> Runtime:
+    """The project as if its folder defined the revision before the current one, to deploy that again.
+
+    Raises:
+        InputProblem: there is none, or it was a program in M3.
+    """
+    before = [r.number for r in rt.catalog.revisions.all() if r.since is not None and r.number < rt.revision]
+    if not before or rt.as_edited.program_file is not None:
+        raise InputProblem("there is no revision before this one", kind="nothing-to-roll-back")
+    return replace(rt, as_edited=rt.in_revision(rt.catalog.program.record(before[-1])).project)
+
+
 def abort(rt: Runtime, why: str = "by request") -> int | None:
     """Give a deployment up; returns the number of its revision, None if there is none."""
     begun = rt.catalog.revisions.deployment()
@@ -141,7 +153,7 @@ def _fill_up(
             begun = rt.catalog.revisions.begin(change.record)
         base, upto = begun.base, rt.catalog.snapshots.newest()
         with rt.catalog.leases.step() as step:
-            events, runs = _fill(rt, new, change, base, upto, step)
+            events, runs = fill(rt, new, change, base, upto, step)
             reach("fill.before-commit")
             rt.catalog.revisions.commit_fill(begun.number, base, upto, runs)
             reach("fill.after-commit")
@@ -150,7 +162,7 @@ def _fill_up(
     return begun, filled
 
 
-def _fill(
+def fill(
     rt: Runtime, new: Runtime, change: Change, base: int | None, upto: int, step: Step
 ) -> tuple[int, tuple[NewRun, ...]]:
     """What the events of the epochs after ``base`` and up to ``upto`` (inclusive) add to new groups and copies: they are one batch, before all others

@@ -190,8 +190,10 @@ def _something_waits(rt: Runtime) -> bool:
 
 
 def _has_batches(rt: Runtime) -> bool:
-    """Whether there are batches that are in no snapshot yet."""
-    return any(b.counts for b in rt.catalog.log.batches(since=rt.catalog.snapshots.newest() + 1))
+    """Whether there are batches that are in no snapshot yet; or a revision of which there is none."""
+    return rt.catalog.revisions.awaits_snapshot() or any(
+        b.counts for b in rt.catalog.log.batches(since=rt.catalog.snapshots.newest() + 1)
+    )
 
 
 def _active(rt: Runtime) -> list[int]:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator, Sequence
+import logging
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, fields, replace
-from typing import TYPE_CHECKING
+from functools import wraps
+from typing import TYPE_CHECKING, ParamSpec, TypeVar
 
 import m3
 from cumulus_ops.append.declarations import declare
@@ -24,7 +26,7 @@ from cumulus_ops.light import lazy_module
 from cumulus_ops.maps.packs import FORMAT
 from cumulus_ops.opening.claims import check_claim, claim_state, look_at_claim, read_claim
 from cumulus_ops.project.definition import definition_of, with_definition
-from cumulus_ops.project.errors import InputProblem, SetupProblem
+from cumulus_ops.project.errors import InputProblem, RevisionOver, SetupProblem
 from cumulus_ops.project.settings import Project
 from cumulus_ops.project.yaml_nodes import read_text
 from cumulus_ops.sources.pending import Sources
@@ -48,6 +50,7 @@ __all__ = [
     "build_program",
     "compile_project",
     "digest_of",
+    "in_current_revision",
     "initialise",
     "look_at_state",
     "open_runtime",
@@ -55,6 +58,10 @@ __all__ = [
     "source_of",
     "waits_for_deployment",
 ]
+
+P = ParamSpec("P")
+R = TypeVar("R")
+log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
@@ -382,6 +389,20 @@ def open_runtime(project: Project, executor: str | None = None) -> Iterator[Runt
         sources = Sources(deployed, catalog)
         stack.callback(sources.close)
         yield Runtime(deployed, project, plan, catalog, runner, sources, _coordination(record, plan), record.revision)
+
+
+def in_current_revision(step: Callable[P, R]) -> Callable[P, R]:
+    """A step that opens a project, and does so again when another revision is deployed meanwhile: what it has committed stays, and it does what is left."""
+
+    @wraps(step)
+    def goes_on(*args: P.args, **options: P.kwargs) -> R:
+        while True:
+            try:
+                return step(*args, **options)
+            except RevisionOver as over:
+                log.info("%s; it is opened again", over.message)
+
+    return goes_on
 
 
 def plan_of(record: ProgramRecord) -> ProgramPlan:

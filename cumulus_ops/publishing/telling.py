@@ -11,7 +11,7 @@ from typing import Concatenate, ParamSpec, TypeVar
 from cumulus_ops.catalog.catalog import Catalog
 from cumulus_ops.catalog.epochs import LeftOut, left_out
 from cumulus_ops.opening.runtime import Runtime
-from cumulus_ops.project.errors import Conflict, CumulusError, NotYet
+from cumulus_ops.project.errors import Conflict, CumulusError, NotYet, RevisionOver
 from cumulus_ops.project.names import NOTICES, code, escape, hide
 from cumulus_ops.project.rhythm import Rhythm, Stay, write_timeline
 from cumulus_ops.project.settings import Project
@@ -41,7 +41,7 @@ def watch_step(step: str) -> Callable[[Callable[Concatenate[Runtime, P], R]], Ca
             coordinator = first if step in OF_COORDINATORS and isinstance(first, int) else None
             try:
                 done = function(rt, *args, **kwargs)
-            except (Conflict, NotYet):
+            except (Conflict, NotYet, RevisionOver):
                 raise
             except Exception as error:
                 _tell(rt.catalog, rt.project, step, coordinator, error)
@@ -70,6 +70,8 @@ def watch_task(project: Project, step: str, coordinator: int | None, log_address
     """
     try:
         yield
+    except RevisionOver:  # it is opened again
+        raise
     except Exception as error:
         if not hasattr(error, TOLD):
             try:

@@ -40,6 +40,7 @@ from cumulus_ops.query.read import (
     Moment,
     all_rows,
     in_order,
+    read_snapshot,
     read_view,
     require_retained,
     snapshot_epoch,
@@ -279,8 +280,8 @@ def read_answer(rt: Runtime, view: str, as_of: int | None = None, tentative: boo
     Raises:
         As :func:`~cumulus_ops.query.read.read_view`.
     """
-    if not tentative and view not in rt.program.view_by_name:  # it was removed, and a snapshot has it still
-        rt = rt.as_of(rt.catalog.snapshots.newest() if as_of is None else as_of)
+    if as_of is not None and view not in rt.program.view_by_name:  # it was removed, and the snapshot has it still
+        rt = rt.as_of(as_of)
     declared = rt.program.view(view)
     has_now = CLOCK in relations_of(rt.program, declared)
     if tentative:
@@ -300,7 +301,8 @@ def read_answer(rt: Runtime, view: str, as_of: int | None = None, tentative: boo
         return _read_sealed(rt, sealed)
     with rt.catalog.leases.step():
         epoch = snapshot_epoch(rt, as_of)
-        rows = read_view(rt, view, as_of=epoch)
+        # of the newest one the current revision's views: they were filled up to there
+        rows = read_snapshot(rt, view, epoch) if as_of is None else read_view(rt, view, as_of=epoch)
         snapshot = rt.catalog.snapshots.at(epoch)
     now = None if snapshot is None else moment_of_now(snapshot.now)
     return Answer(view, rows, _repeat_label(f"epoch {epoch}", len(rows)), epoch, has_now=has_now, now=now)

@@ -45,6 +45,7 @@ __all__ = [
     "in_order",
     "read_groups",
     "read_map",
+    "read_snapshot",
     "read_view",
     "require_retained",
     "snapshot_epoch",
@@ -172,7 +173,8 @@ def read_view(
     Args:
         rt: the open project.
         view: the view's name.
-        as_of: read the snapshot of this epoch; None reads the newest snapshot.
+        as_of: read the snapshot of this epoch, as its revision has it; None reads the newest snapshot, as the current revision has it, whose
+            groups were filled up to there at the least.
         tentative: read what has been applied so far instead, which corrections may still change.
         ordered: apply the view's ORDER BY, OFFSET and LIMIT; False gives all rows in any order.
 
@@ -186,23 +188,31 @@ def read_view(
         InputProblem: the epoch is no longer retained.
         Conflict: this process stood still for so long that others deleted what it was reading; it can be read again.
     """
-    if tentative:
-        rt.program.view(view)
     with rt.catalog.leases.step():
-        epoch = None if tentative else snapshot_epoch(rt, as_of)
-        rt = rt if epoch is None else _in_snapshot(rt, view, epoch)
-        declared = rt.program.view(view)
-        moment = Moment(rt.catalog.commits.last_commit(), None if epoch is None else epoch_end(epoch))
+        if tentative:
+            return _shown(rt, rt.program.view(view), Moment(rt.catalog.commits.last_commit(), None), ordered=ordered)
+        epoch = snapshot_epoch(rt, as_of)
+        return read_snapshot(rt if as_of is None else _in_snapshot(rt, view, epoch), view, epoch, ordered=ordered)
+
+
+def read_snapshot(rt: Runtime, view: str, epoch: int, *, ordered: bool = True) -> pa.Table:
+    """The rows of a view in the snapshot of an epoch, as the revision that is opened has them, see :func:`read_view`."""
+    with rt.catalog.leases.step():
         rows: pa.Table | ViewInError
         try:
-            rows = all_rows(rt, declared, moment)
+            moment = Moment(rt.catalog.commits.last_commit(), epoch_end(epoch))
+            rows = _shown(rt, rt.program.view(view), moment, ordered=ordered)
         except ViewInError as problem:
             rows = problem
-        if epoch is not None:
-            require_retained(rt, epoch)  # still: a merge may have folded it meanwhile
+        require_retained(rt, epoch)  # still: a merge may have folded it meanwhile
         if isinstance(rows, ViewInError):
             raise rows
-        return (in_order(declared, rows) if ordered else rows).select([c.name for c in declared.visible])
+        return rows
+
+
+def _shown(rt: Runtime, view: View, moment: Moment, *, ordered: bool) -> pa.Table:
+    rows = all_rows(rt, view, moment)
+    return (in_order(view, rows) if ordered else rows).select([c.name for c in view.visible])
 
 
 def _in_snapshot(rt: Runtime, view: str, epoch: int) -> Runtime:
