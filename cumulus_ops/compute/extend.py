@@ -74,7 +74,7 @@ class ExtendTask:
     files those of more relations: these are not opened. Of groups that are not given, runs may hold
     something at or after the version of a single batch, which is not looked at; with several batches they must not.
     A batch at the first place there is (epoch 0, ticket 0) comes with what the program adds before its first event. It may be
-    without files, where there is no snapshot yet; but where there was none, and is one now, it is made again instead of being caught up. ``memory``: how many bytes the step may hold. ``label``: of the step that does."""
+    without files, where there is no snapshot yet, and stand before the live batches in one step; but where there was none, and is one now, it is made again instead of being caught up. ``memory``: how many bytes the step may hold. ``label``: of the step that does."""
 
     plan: ProgramPlan
     root: Path

@@ -21,9 +21,8 @@ import pyarrow.compute as pc
 
 from cumulus_ops.catalog.records import NewRun, Run, Step
 from cumulus_ops.catalog.revisions import Deployment
-from cumulus_ops.compute.apply import start_deltas
 from cumulus_ops.compute.extend import ExtendTask
-from cumulus_ops.compute.reading import BatchRef, write_deltas
+from cumulus_ops.compute.reading import BatchRef
 from cumulus_ops.coordination.plan import write_plan
 from cumulus_ops.deploying.changes import Change, find_change
 from cumulus_ops.epochs.checkpoint import correct, refresh
@@ -265,6 +264,8 @@ def _extend_live(rt: Runtime, new: Runtime, change: Change, base: int, at: int, 
     """What the live batches add to new groups and copies, at their own versions."""
     stored = tuple(rt.catalog.commits.runs(at))
     batches = rt.references([entry.batch for entry in rt.catalog.commits.live_history(at)])
+    if base < 0:  # nothing is filled yet: what there is before the first event comes with these, who may read it
+        batches = (BatchRef(0, 0, 0, (), 0, 0, 0), *batches)
     last = max((run.max_version for run in stored), default=0)
     copied = _copy(rt, new, change.copies, stored, epoch_end(base) + 1, last, step)
     runs: tuple[NewRun, ...] = ()
@@ -272,7 +273,4 @@ def _extend_live(rt: Runtime, new: Runtime, change: Change, base: int, at: int, 
         readable = (*stored, *(Run(**vars(run), id=-1, commit=at, origin=at) for run in copied))
         where = (new.plan, rt.project.state, batches, readable, change.fresh, change.kept)
         runs = rt.executor.run(ExtendTask(*where, new.project.memory_bytes, step.label)).runs
-    if base < 0:  # nothing is filled yet
-        start = {name: table for name, table in start_deltas(new.plan).items() if name in change.fresh}
-        runs += write_deltas(new.plan, rt.project.state, start, step.label)
     return (*runs, *copied)

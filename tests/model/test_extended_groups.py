@@ -65,9 +65,9 @@ class Extended:
     def catch_up(self, epoch: int, to: int) -> None:
         self._extend(self._at_once(epoch + 1, to), self._kept_runs())
 
-    def go_live(self, epoch: int) -> None:
+    def go_live(self, epoch: int, start: Sequence[BatchRef] = ()) -> None:
         live = [b for b in self._applied() if b.epoch > epoch]
-        self._extend(self.rt.references(live), self._kept_runs(), self.kept)
+        self._extend([*start, *self.rt.references(live)], self._kept_runs(), self.kept)
 
     def _extend(
         self, batches: Sequence[BatchRef], runs: Sequence[Run] = (), given: frozenset[str] = frozenset()
@@ -169,10 +169,13 @@ def extend_some(rt: Runtime, data: st.DataObject) -> None:
     extended = Extended(replace(rt, project=replace(rt.project, memory=1 if small else None)), kept)
     extended.tasks = data.draw(st.integers(1, 3))
     with unittest.mock.patch.object(reading, "FEWEST_ROWS", 2 if small else reading.FEWEST_ROWS):
-        extended.backfill(stops[0])
-        for before, after in itertools.pairwise(stops):
-            extended.catch_up(before, after)
-        extended.go_live(newest)
+        if newest < 0 and data.draw(st.booleans()):  # what is there before the first event comes with the live batches
+            extended.go_live(newest, [BatchRef(0, 0, 0, (), 0, 0, 0)])
+        else:
+            extended.backfill(stops[0])
+            for before, after in itertools.pairwise(stops):
+                extended.catch_up(before, after)
+            extended.go_live(newest)
     event(f"{len(stops)} stops, {newest > -1} snapshot, {bool(kept)} kept")
     check(extended, newest)
 
