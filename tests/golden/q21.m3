@@ -15,8 +15,10 @@ MAP q21_exists_n[l_orderkey INT, l_suppkey INT] : INT
   MEANING 'SELECT lineitem.l_orderkey, q21_domain.l_suppkey, COUNT(*) FROM lineitem, q21_domain WHERE lineitem.l_orderkey = q21_domain.l_orderkey AND lineitem.l_suppkey <> q21_domain.l_suppkey GROUP BY lineitem.l_orderkey, q21_domain.l_suppkey';
 MAP q21_exists_2_n[l_orderkey INT, l_suppkey INT] : INT
   MEANING 'SELECT lineitem.l_orderkey, q21_domain.l_suppkey, COUNT(*) FROM lineitem, q21_domain WHERE lineitem.l_orderkey = q21_domain.l_orderkey AND lineitem.l_receiptdate > lineitem.l_commitdate AND lineitem.l_suppkey <> q21_domain.l_suppkey GROUP BY lineitem.l_orderkey, q21_domain.l_suppkey';
-MAP q21_count[s_name STRING] : INT
+MAP q21_rows_n[s_name STRING] : INT
   MEANING 'SELECT supplier.s_name, COUNT(*) FROM supplier, lineitem, orders, nation, q21_exists WHERE supplier.s_nationkey = nation.n_nationkey AND supplier.s_suppkey = lineitem.l_suppkey AND supplier.s_suppkey = q21_exists.l_suppkey AND lineitem.l_orderkey = orders.o_orderkey AND lineitem.l_orderkey = q21_exists.l_orderkey AND lineitem.l_receiptdate > lineitem.l_commitdate AND orders.o_orderstatus = ''F'' AND nation.n_name = ''SAUDI ARABIA'' GROUP BY supplier.s_name UNION ALL SELECT supplier.s_name, SUM(-1) FROM supplier, lineitem, orders, nation, q21_exists, q21_exists_2 WHERE supplier.s_nationkey = nation.n_nationkey AND supplier.s_suppkey = lineitem.l_suppkey AND supplier.s_suppkey = q21_exists.l_suppkey AND supplier.s_suppkey = q21_exists_2.l_suppkey AND lineitem.l_orderkey = orders.o_orderkey AND lineitem.l_orderkey = q21_exists.l_orderkey AND lineitem.l_orderkey = q21_exists_2.l_orderkey AND lineitem.l_receiptdate > lineitem.l_commitdate AND orders.o_orderstatus = ''F'' AND nation.n_name = ''SAUDI ARABIA'' GROUP BY supplier.s_name';
+MAP q21_count[s_name STRING] : INT
+  MEANING 'SELECT q21_rows.s_name, COUNT(*) FROM q21_rows GROUP BY q21_rows.s_name';
 MAP m_lineitem_1[l_orderkey INT, l_suppkey_2 INT] : INT
   MEANING 'SELECT lineitem.l_orderkey, lineitem.l_suppkey, COUNT(*) FROM lineitem GROUP BY lineitem.l_orderkey, lineitem.l_suppkey';
 MAP m_lineitem_orders_q21_exists_1[l_suppkey INT] : INT
@@ -51,6 +53,8 @@ MAP q21_exists[l_orderkey INT, l_suppkey INT] : INT
   MEANING 'one row per (l_orderkey, l_suppkey)';
 MAP q21_exists_2[l_orderkey INT, l_suppkey INT] : INT
   MEANING 'one row per (l_orderkey, l_suppkey)';
+MAP q21_rows[s_name STRING] : INT
+  MEANING 'one row per (s_name)';
 
 DERIVE q21_domain[l_orderkey, l_suppkey]
   FROM n = q21_domain_n
@@ -61,6 +65,9 @@ DERIVE q21_exists[l_orderkey, l_suppkey]
 DERIVE q21_exists_2[l_orderkey, l_suppkey]
   FROM n = q21_exists_2_n
   COUNT CASE WHEN n > 0 THEN 1 ELSE 0 END;
+DERIVE q21_rows[s_name]
+  FROM n = q21_rows_n
+  COUNT n;
 
 VIEW q21[s_name STRING]
   VALUES count = q21_count
@@ -113,24 +120,24 @@ limit 100
 ';
 
 ON +nation(n_nationkey, n_name, n_regionkey, n_comment) DO {
-  q21_count[s_name] += IF n_name = 'SAUDI ARABIA' THEN m_lineitem_orders_q21_exists_supplier_1[s_name, n_nationkey] ELSE 0;
-  q21_count[s_name] += IF n_name = 'SAUDI ARABIA' THEN -1 * m_lineitem_orders_q21_exists_q21_exists_2_supplier_1[s_name, n_nationkey] ELSE 0;
+  q21_rows_n[s_name] += IF n_name = 'SAUDI ARABIA' THEN m_lineitem_orders_q21_exists_supplier_1[s_name, n_nationkey] ELSE 0;
+  q21_rows_n[s_name] += IF n_name = 'SAUDI ARABIA' THEN -1 * m_lineitem_orders_q21_exists_q21_exists_2_supplier_1[s_name, n_nationkey] ELSE 0;
   m_lineitem_nation_q21_exists_q21_exists_2_supplier_1[l_orderkey, s_name] += IF n_name = 'SAUDI ARABIA' THEN m_lineitem_q21_exists_q21_exists_2_supplier_1[l_orderkey, s_name, n_nationkey] ELSE 0;
   m_lineitem_nation_q21_exists_supplier_1[l_orderkey, s_name] += IF n_name = 'SAUDI ARABIA' THEN m_lineitem_q21_exists_supplier_1[l_orderkey, s_name, n_nationkey] ELSE 0;
   m_nation_1[n_nationkey] += IF n_name = 'SAUDI ARABIA' THEN 1 ELSE 0;
 }
 
 ON -nation(n_nationkey, n_name, n_regionkey, n_comment) DO {
-  q21_count[s_name] += IF n_name = 'SAUDI ARABIA' THEN -1 * m_lineitem_orders_q21_exists_supplier_1[s_name, n_nationkey] ELSE 0;
-  q21_count[s_name] += IF n_name = 'SAUDI ARABIA' THEN m_lineitem_orders_q21_exists_q21_exists_2_supplier_1[s_name, n_nationkey] ELSE 0;
+  q21_rows_n[s_name] += IF n_name = 'SAUDI ARABIA' THEN -1 * m_lineitem_orders_q21_exists_supplier_1[s_name, n_nationkey] ELSE 0;
+  q21_rows_n[s_name] += IF n_name = 'SAUDI ARABIA' THEN m_lineitem_orders_q21_exists_q21_exists_2_supplier_1[s_name, n_nationkey] ELSE 0;
   m_lineitem_nation_q21_exists_q21_exists_2_supplier_1[l_orderkey, s_name] += IF n_name = 'SAUDI ARABIA' THEN -1 * m_lineitem_q21_exists_q21_exists_2_supplier_1[l_orderkey, s_name, n_nationkey] ELSE 0;
   m_lineitem_nation_q21_exists_supplier_1[l_orderkey, s_name] += IF n_name = 'SAUDI ARABIA' THEN -1 * m_lineitem_q21_exists_supplier_1[l_orderkey, s_name, n_nationkey] ELSE 0;
   m_nation_1[n_nationkey] += IF n_name = 'SAUDI ARABIA' THEN -1 ELSE 0;
 }
 
 ON +supplier(s_suppkey, s_name, s_address, s_nationkey, s_phone, s_acctbal, s_comment) DO {
-  q21_count[s_name] += m_lineitem_orders_q21_exists_1[s_suppkey] * m_nation_1[s_nationkey];
-  q21_count[s_name] += -1 * m_lineitem_orders_q21_exists_q21_exists_2_1[s_suppkey] * m_nation_1[s_nationkey];
+  q21_rows_n[s_name] += m_lineitem_orders_q21_exists_1[s_suppkey] * m_nation_1[s_nationkey];
+  q21_rows_n[s_name] += -1 * m_lineitem_orders_q21_exists_q21_exists_2_1[s_suppkey] * m_nation_1[s_nationkey];
   m_lineitem_nation_q21_exists_q21_exists_2_supplier_1[l_orderkey, s_name] += m_nation_1[s_nationkey] * m_lineitem_q21_exists_q21_exists_2_1[l_orderkey, s_suppkey];
   m_lineitem_orders_q21_exists_q21_exists_2_supplier_1[s_name, s_nationkey] += m_lineitem_orders_q21_exists_q21_exists_2_1[s_suppkey];
   m_lineitem_nation_q21_exists_supplier_1[l_orderkey, s_name] += m_nation_1[s_nationkey] * m_lineitem_q21_exists_1[l_orderkey, s_suppkey];
@@ -141,8 +148,8 @@ ON +supplier(s_suppkey, s_name, s_address, s_nationkey, s_phone, s_acctbal, s_co
 }
 
 ON -supplier(s_suppkey, s_name, s_address, s_nationkey, s_phone, s_acctbal, s_comment) DO {
-  q21_count[s_name] += -1 * m_lineitem_orders_q21_exists_1[s_suppkey] * m_nation_1[s_nationkey];
-  q21_count[s_name] += m_lineitem_orders_q21_exists_q21_exists_2_1[s_suppkey] * m_nation_1[s_nationkey];
+  q21_rows_n[s_name] += -1 * m_lineitem_orders_q21_exists_1[s_suppkey] * m_nation_1[s_nationkey];
+  q21_rows_n[s_name] += m_lineitem_orders_q21_exists_q21_exists_2_1[s_suppkey] * m_nation_1[s_nationkey];
   m_lineitem_nation_q21_exists_q21_exists_2_supplier_1[l_orderkey, s_name] += -1 * m_nation_1[s_nationkey] * m_lineitem_q21_exists_q21_exists_2_1[l_orderkey, s_suppkey];
   m_lineitem_orders_q21_exists_q21_exists_2_supplier_1[s_name, s_nationkey] += -1 * m_lineitem_orders_q21_exists_q21_exists_2_1[s_suppkey];
   m_lineitem_nation_q21_exists_supplier_1[l_orderkey, s_name] += -1 * m_nation_1[s_nationkey] * m_lineitem_q21_exists_1[l_orderkey, s_suppkey];
@@ -153,8 +160,8 @@ ON -supplier(s_suppkey, s_name, s_address, s_nationkey, s_phone, s_acctbal, s_co
 }
 
 ON +orders(o_orderkey, o_custkey, o_orderstatus, o_totalprice, o_orderdate, o_orderpriority, o_clerk, o_shippriority, o_comment) DO {
-  q21_count[s_name] += IF o_orderstatus = 'F' THEN m_lineitem_nation_q21_exists_supplier_1[o_orderkey, s_name] ELSE 0;
-  q21_count[s_name] += IF o_orderstatus = 'F' THEN -1 * m_lineitem_nation_q21_exists_q21_exists_2_supplier_1[o_orderkey, s_name] ELSE 0;
+  q21_rows_n[s_name] += IF o_orderstatus = 'F' THEN m_lineitem_nation_q21_exists_supplier_1[o_orderkey, s_name] ELSE 0;
+  q21_rows_n[s_name] += IF o_orderstatus = 'F' THEN -1 * m_lineitem_nation_q21_exists_q21_exists_2_supplier_1[o_orderkey, s_name] ELSE 0;
   m_lineitem_orders_q21_exists_q21_exists_2_supplier_1[s_name, s_nationkey] += IF o_orderstatus = 'F' THEN m_lineitem_q21_exists_q21_exists_2_supplier_1[o_orderkey, s_name, s_nationkey] ELSE 0;
   m_lineitem_orders_q21_exists_supplier_1[s_name, s_nationkey] += IF o_orderstatus = 'F' THEN m_lineitem_q21_exists_supplier_1[o_orderkey, s_name, s_nationkey] ELSE 0;
   m_lineitem_orders_q21_exists_q21_exists_2_1[l_suppkey] += IF o_orderstatus = 'F' THEN m_lineitem_q21_exists_q21_exists_2_1[o_orderkey, l_suppkey] ELSE 0;
@@ -163,8 +170,8 @@ ON +orders(o_orderkey, o_custkey, o_orderstatus, o_totalprice, o_orderdate, o_or
 }
 
 ON -orders(o_orderkey, o_custkey, o_orderstatus, o_totalprice, o_orderdate, o_orderpriority, o_clerk, o_shippriority, o_comment) DO {
-  q21_count[s_name] += IF o_orderstatus = 'F' THEN -1 * m_lineitem_nation_q21_exists_supplier_1[o_orderkey, s_name] ELSE 0;
-  q21_count[s_name] += IF o_orderstatus = 'F' THEN m_lineitem_nation_q21_exists_q21_exists_2_supplier_1[o_orderkey, s_name] ELSE 0;
+  q21_rows_n[s_name] += IF o_orderstatus = 'F' THEN -1 * m_lineitem_nation_q21_exists_supplier_1[o_orderkey, s_name] ELSE 0;
+  q21_rows_n[s_name] += IF o_orderstatus = 'F' THEN m_lineitem_nation_q21_exists_q21_exists_2_supplier_1[o_orderkey, s_name] ELSE 0;
   m_lineitem_orders_q21_exists_q21_exists_2_supplier_1[s_name, s_nationkey] += IF o_orderstatus = 'F' THEN -1 * m_lineitem_q21_exists_q21_exists_2_supplier_1[o_orderkey, s_name, s_nationkey] ELSE 0;
   m_lineitem_orders_q21_exists_supplier_1[s_name, s_nationkey] += IF o_orderstatus = 'F' THEN -1 * m_lineitem_q21_exists_supplier_1[o_orderkey, s_name, s_nationkey] ELSE 0;
   m_lineitem_orders_q21_exists_q21_exists_2_1[l_suppkey] += IF o_orderstatus = 'F' THEN -1 * m_lineitem_q21_exists_q21_exists_2_1[o_orderkey, l_suppkey] ELSE 0;
@@ -173,8 +180,8 @@ ON -orders(o_orderkey, o_custkey, o_orderstatus, o_totalprice, o_orderdate, o_or
 }
 
 ON +lineitem(l_orderkey, l_partkey, l_suppkey, l_linenumber, l_quantity, l_extendedprice, l_discount, l_tax, l_returnflag, l_linestatus, l_shipdate, l_commitdate, l_receiptdate, l_shipinstruct, l_shipmode, l_comment) DO {
-  q21_count[s_name] += IF l_receiptdate > l_commitdate THEN m_orders_1[l_orderkey] * q21_exists[l_orderkey, l_suppkey] * m_supplier_1[s_name, s_nationkey, l_suppkey] * m_nation_1[s_nationkey] ELSE 0;
-  q21_count[s_name] += IF l_receiptdate > l_commitdate THEN -1 * m_orders_1[l_orderkey] * q21_exists[l_orderkey, l_suppkey] * q21_exists_2[l_orderkey, l_suppkey] * m_supplier_1[s_name, s_nationkey, l_suppkey] * m_nation_1[s_nationkey] ELSE 0;
+  q21_rows_n[s_name] += IF l_receiptdate > l_commitdate THEN m_orders_1[l_orderkey] * q21_exists[l_orderkey, l_suppkey] * m_supplier_1[s_name, s_nationkey, l_suppkey] * m_nation_1[s_nationkey] ELSE 0;
+  q21_rows_n[s_name] += IF l_receiptdate > l_commitdate THEN -1 * m_orders_1[l_orderkey] * q21_exists[l_orderkey, l_suppkey] * q21_exists_2[l_orderkey, l_suppkey] * m_supplier_1[s_name, s_nationkey, l_suppkey] * m_nation_1[s_nationkey] ELSE 0;
   m_lineitem_nation_q21_exists_q21_exists_2_supplier_1[l_orderkey, s_name] += IF l_receiptdate > l_commitdate THEN q21_exists[l_orderkey, l_suppkey] * q21_exists_2[l_orderkey, l_suppkey] * m_supplier_1[s_name, s_nationkey, l_suppkey] * m_nation_1[s_nationkey] ELSE 0;
   m_lineitem_orders_q21_exists_q21_exists_2_supplier_1[s_name, s_nationkey] += IF l_receiptdate > l_commitdate THEN m_orders_1[l_orderkey] * q21_exists[l_orderkey, l_suppkey] * q21_exists_2[l_orderkey, l_suppkey] * m_supplier_1[s_name, s_nationkey, l_suppkey] ELSE 0;
   m_lineitem_nation_q21_exists_supplier_1[l_orderkey, s_name] += IF l_receiptdate > l_commitdate THEN q21_exists[l_orderkey, l_suppkey] * m_supplier_1[s_name, s_nationkey, l_suppkey] * m_nation_1[s_nationkey] ELSE 0;
@@ -192,8 +199,8 @@ ON +lineitem(l_orderkey, l_partkey, l_suppkey, l_linenumber, l_quantity, l_exten
 }
 
 ON -lineitem(l_orderkey, l_partkey, l_suppkey, l_linenumber, l_quantity, l_extendedprice, l_discount, l_tax, l_returnflag, l_linestatus, l_shipdate, l_commitdate, l_receiptdate, l_shipinstruct, l_shipmode, l_comment) DO {
-  q21_count[s_name] += IF l_receiptdate > l_commitdate THEN -1 * m_orders_1[l_orderkey] * q21_exists[l_orderkey, l_suppkey] * m_supplier_1[s_name, s_nationkey, l_suppkey] * m_nation_1[s_nationkey] ELSE 0;
-  q21_count[s_name] += IF l_receiptdate > l_commitdate THEN m_orders_1[l_orderkey] * q21_exists[l_orderkey, l_suppkey] * q21_exists_2[l_orderkey, l_suppkey] * m_supplier_1[s_name, s_nationkey, l_suppkey] * m_nation_1[s_nationkey] ELSE 0;
+  q21_rows_n[s_name] += IF l_receiptdate > l_commitdate THEN -1 * m_orders_1[l_orderkey] * q21_exists[l_orderkey, l_suppkey] * m_supplier_1[s_name, s_nationkey, l_suppkey] * m_nation_1[s_nationkey] ELSE 0;
+  q21_rows_n[s_name] += IF l_receiptdate > l_commitdate THEN m_orders_1[l_orderkey] * q21_exists[l_orderkey, l_suppkey] * q21_exists_2[l_orderkey, l_suppkey] * m_supplier_1[s_name, s_nationkey, l_suppkey] * m_nation_1[s_nationkey] ELSE 0;
   m_lineitem_nation_q21_exists_q21_exists_2_supplier_1[l_orderkey, s_name] += IF l_receiptdate > l_commitdate THEN -1 * q21_exists[l_orderkey, l_suppkey] * q21_exists_2[l_orderkey, l_suppkey] * m_supplier_1[s_name, s_nationkey, l_suppkey] * m_nation_1[s_nationkey] ELSE 0;
   m_lineitem_orders_q21_exists_q21_exists_2_supplier_1[s_name, s_nationkey] += IF l_receiptdate > l_commitdate THEN -1 * m_orders_1[l_orderkey] * q21_exists[l_orderkey, l_suppkey] * q21_exists_2[l_orderkey, l_suppkey] * m_supplier_1[s_name, s_nationkey, l_suppkey] ELSE 0;
   m_lineitem_nation_q21_exists_supplier_1[l_orderkey, s_name] += IF l_receiptdate > l_commitdate THEN -1 * q21_exists[l_orderkey, l_suppkey] * m_supplier_1[s_name, s_nationkey, l_suppkey] * m_nation_1[s_nationkey] ELSE 0;
@@ -216,8 +223,8 @@ ON CHANGE q21_domain(l_orderkey, l_suppkey) DO {
 }
 
 ON CHANGE q21_exists(l_orderkey, l_suppkey) DO {
-  q21_count[s_name] += q21_domain_n[l_orderkey, l_suppkey] * m_orders_1[l_orderkey] * m_supplier_1[s_name, s_nationkey, l_suppkey] * m_nation_1[s_nationkey];
-  q21_count[s_name] += -1 * q21_domain_n[l_orderkey, l_suppkey] * m_orders_1[l_orderkey] * q21_exists_2[l_orderkey, l_suppkey] * m_supplier_1[s_name, s_nationkey, l_suppkey] * m_nation_1[s_nationkey];
+  q21_rows_n[s_name] += q21_domain_n[l_orderkey, l_suppkey] * m_orders_1[l_orderkey] * m_supplier_1[s_name, s_nationkey, l_suppkey] * m_nation_1[s_nationkey];
+  q21_rows_n[s_name] += -1 * q21_domain_n[l_orderkey, l_suppkey] * m_orders_1[l_orderkey] * q21_exists_2[l_orderkey, l_suppkey] * m_supplier_1[s_name, s_nationkey, l_suppkey] * m_nation_1[s_nationkey];
   m_lineitem_nation_q21_exists_q21_exists_2_supplier_1[l_orderkey, s_name] += q21_domain_n[l_orderkey, l_suppkey] * q21_exists_2[l_orderkey, l_suppkey] * m_supplier_1[s_name, s_nationkey, l_suppkey] * m_nation_1[s_nationkey];
   m_lineitem_orders_q21_exists_q21_exists_2_supplier_1[s_name, s_nationkey] += q21_domain_n[l_orderkey, l_suppkey] * m_orders_1[l_orderkey] * q21_exists_2[l_orderkey, l_suppkey] * m_supplier_1[s_name, s_nationkey, l_suppkey];
   m_lineitem_nation_q21_exists_supplier_1[l_orderkey, s_name] += q21_domain_n[l_orderkey, l_suppkey] * m_supplier_1[s_name, s_nationkey, l_suppkey] * m_nation_1[s_nationkey];
@@ -231,10 +238,14 @@ ON CHANGE q21_exists(l_orderkey, l_suppkey) DO {
 }
 
 ON CHANGE q21_exists_2(l_orderkey, l_suppkey) DO {
-  q21_count[s_name] += -1 * q21_domain_n[l_orderkey, l_suppkey] * m_orders_1[l_orderkey] * q21_exists[l_orderkey, l_suppkey] * m_supplier_1[s_name, s_nationkey, l_suppkey] * m_nation_1[s_nationkey];
+  q21_rows_n[s_name] += -1 * q21_domain_n[l_orderkey, l_suppkey] * m_orders_1[l_orderkey] * q21_exists[l_orderkey, l_suppkey] * m_supplier_1[s_name, s_nationkey, l_suppkey] * m_nation_1[s_nationkey];
   m_lineitem_nation_q21_exists_q21_exists_2_supplier_1[l_orderkey, s_name] += q21_domain_n[l_orderkey, l_suppkey] * q21_exists[l_orderkey, l_suppkey] * m_supplier_1[s_name, s_nationkey, l_suppkey] * m_nation_1[s_nationkey];
   m_lineitem_orders_q21_exists_q21_exists_2_supplier_1[s_name, s_nationkey] += q21_domain_n[l_orderkey, l_suppkey] * m_orders_1[l_orderkey] * q21_exists[l_orderkey, l_suppkey] * m_supplier_1[s_name, s_nationkey, l_suppkey];
   m_lineitem_orders_q21_exists_q21_exists_2_1[l_suppkey] += q21_domain_n[l_orderkey, l_suppkey] * m_orders_1[l_orderkey] * q21_exists[l_orderkey, l_suppkey];
   m_lineitem_q21_exists_q21_exists_2_supplier_1[l_orderkey, s_name, s_nationkey] += q21_domain_n[l_orderkey, l_suppkey] * q21_exists[l_orderkey, l_suppkey] * m_supplier_1[s_name, s_nationkey, l_suppkey];
   m_lineitem_q21_exists_q21_exists_2_1[l_orderkey, l_suppkey] += q21_domain_n[l_orderkey, l_suppkey] * q21_exists[l_orderkey, l_suppkey];
+}
+
+ON CHANGE q21_rows(s_name) DO {
+  q21_count[s_name] += 1;
 }
