@@ -31,7 +31,7 @@ take the token                       locks    its holder is late, unless it is t
 add, drain              locks        locks    who is a member; who would be left
 end an epoch                         locks    for whom it has no boundary yet
 leave an epoch          locks        locks    it has no boundary yet
-begin apply                          locks
+begin apply                          locks    nobody is switching to another revision
 commit apply                         locks    the batch is appended still; what it read was not merged; files *
 commit correction                    locks    each clock has as many batches as were read; files *
 commit refresh                       locks    the refresh clock is where it was read; no batch it read was taken back; files *
@@ -43,6 +43,11 @@ say what is final                    locks    no batch that it has read was take
 publish, validate what is final      locks    it is not recorded yet
 forget retired **                    locks    every lease's steps read at a later commit
 register                             locks    no other program is registered; files *
+begin a deployment                   locks    none is under way
+fill                                 locks    the deployment is under way, and filled up to where it was read; files *
+begin to switch                      locks    the same; nobody else is switching; there is no newer snapshot
+switch                               locks    the same; its step is the one that began; nothing was committed since what it has read; files *
+end a switch, give up, let go        locks    the deployment is under way
 begin a generation                   locks    files *; every other lease ends
 count failure, excuse                locks    the batch waits to be applied
 give a batch up                      locks
@@ -80,6 +85,7 @@ part                transactions
 ``results``         publish, validate, view error
 ``leases``          take, renew, end; forget retired
 ``program``         register
+``revisions``       begin a deployment, fill, begin to switch, switch, end a switch, give up, let go
 ``installation``    begin a generation, forget everything
 ``problems``        record that a step fails, or a source stands still
 ==================  ================================================================================================
@@ -88,7 +94,7 @@ An append and a vote of one coordinator exclude each other, so that a batch is i
 epoch over. Appends of several coordinators, and an append and a commit, do not wait for each other. Since nobody who has the
 program's row waits for a coordinator's, there is no deadlock.
 
-Who has the program's row sees as well whether a new generation has begun since this process opened the catalog, and then does nothing; an append's lease is
+Who has the program's row sees as well whether a new generation has begun, or another revision was switched to, since this process opened the catalog, and then does nothing; an append's lease is
 over then.
 
 A new kind of transaction takes its place in the table, and in ``tests/e2e/test_transaction_interleavings.py``, which plays

@@ -39,7 +39,7 @@ from cumulus_ops.catalog.key_indexes import forget_key_runs
 from cumulus_ops.catalog.records import Step, step_of
 from cumulus_ops.project.errors import Conflict
 
-__all__ = ["LEASE_S", "Leases"]
+__all__ = ["LEASE_S", "Leases", "is_gone"]
 
 #: How long a process may be silent before others may pass it by.
 LEASE_S = 60.0
@@ -126,7 +126,7 @@ class Leases(Part):
     def _take(self) -> _Lease:
         here = func.coalesce(select(t.program.c.last_commit).scalar_subquery(), 0)
         values = {
-            # for people, and for _is_gone: `shop-1:4711 <where its number counts>`
+            # for people, and for is_gone: `shop-1:4711 <where its number counts>`
             "holder": f"{socket.gethostname()}:{os.getpid()} {_numbered_in()}",
             "expires": ClockS() + LEASE_S,
             "first_step": 0,
@@ -209,7 +209,7 @@ class Leases(Part):
         b, k = t.batch.c, t.lease.c
         query = select(b.id, k.id, k.holder, k.expires < ClockS()).join(t.lease, k.id == b.lease, isouter=True)
         waiting = query.where(b.state == "appended", b.lease.is_not(None)).order_by(b.id)
-        return [i for i, lease, holder, lapsed in self._db.read(waiting) if lease is None or lapsed or _is_gone(holder)]
+        return [i for i, lease, holder, lapsed in self._db.read(waiting) if lease is None or lapsed or is_gone(holder)]
 
     def end(self) -> None:
         """End this process's lease, if it has one; its steps are over."""
@@ -275,7 +275,7 @@ def _numbered_in() -> str:
         return ""
 
 
-def _is_gone(holder: str) -> bool:
+def is_gone(holder: str) -> bool:
     """Whether a holder was a process of this machine that has ended. Of those elsewhere their leases alone tell."""
     process, _, numbered_in = holder.partition(" ")
     if not numbered_in or numbered_in != _numbered_in():

@@ -97,11 +97,13 @@ class RegisteredProgram(Part):
         query = select(t.revision.c.source).join(t.program, t.program.c.revision == t.revision.c.number)
         return next((row[0] for row in self._db.read(query)), None)
 
-    def record_source(self, source: str, coordination: str, definition: str | None = None) -> None:
-        """Remember what the current revision was compiled from, and the coordination plan that follows from it, as JSON; and what else the
-        definition of its project says, if that has changed."""
+    def record_source(self, source: str, coordination: str, written: ProgramRecord | None = None) -> None:
+        """Remember what the current revision was compiled from, and the coordination plan that follows from it, as JSON; and how its views, and the rest of
+        its project's definition, are written now, if that has changed and means the same."""
         values = {"source": source, "coordination": coordination, "other": None}
-        self._update(values if definition is None else values | {"definition": definition})
+        if written is not None:
+            values |= {n: getattr(written, n) for n in ("definition", "text", "digest", "compiled")}
+        self._update(values)
 
     def other(self) -> str | None:
         """What :meth:`record_other` has recorded."""

@@ -15,7 +15,7 @@ from sqlalchemy import Connection, Row, func, insert, select, tuple_, update
 from cumulus_ops.catalog import tables as t
 from cumulus_ops.catalog.commits import forget_clocks, insert_clock
 from cumulus_ops.catalog.database import Database, Part, now
-from cumulus_ops.catalog.leases import Leases
+from cumulus_ops.catalog.leases import Leases, is_gone
 from cumulus_ops.catalog.program import revision_values
 from cumulus_ops.catalog.records import Clock, NewRun, ProgramRecord, Step
 from cumulus_ops.project.errors import Conflict, InputProblem, NotYet
@@ -128,6 +128,14 @@ class Revisions(Part):
         with self._db.begin() as connection:
             self._update(connection, number, lease=None, step=None)
 
+    def end_dead_switch(self) -> None:
+        """Let batches be applied again, if who was switching is a process of this machine that has ended: nobody has to wait for its lease."""
+        r, k = t.revision.c, t.lease.c
+        query = select(r.number, k.holder).join(t.lease, k.id == r.lease).where(r.since.is_(None))
+        for number, holder in self._db.read(query):
+            if is_gone(holder):
+                self.end_switch(number)
+
     def applies_under_way(self) -> int:
         """How many batches are being applied just now, by processes whose leases hold."""
         b, k = t.batch.c, t.lease.c
@@ -170,7 +178,8 @@ class Revisions(Part):
             self._update(connection, number, since=base + 1, pinned=None, lease=None, step=None)
             values = {"revision": number, "refreshed": commit if derives else None}
             connection.execute(update(t.program).values(**values))
-            self._db.known_revision = number
+            if self._db.known_revision is not None:  # this process knows what it has done
+                self._db.known_revision = number
             return commit
 
     def give_up(self, number: int, why: str, names: Collection[str], copies: Collection[tuple[str, str]]) -> None:

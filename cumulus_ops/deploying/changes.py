@@ -67,7 +67,9 @@ def find_change(rt: Runtime) -> Change:
     if in_order and m3.format_program(old) != m3.format_program(new):
         message = "the order of events matters for this program, so no part of it can be made for itself"
         raise InputProblem(message, kind="order-sensitive", place=place, hint=anew)
-    used = {m.name for r in rt.catalog.revisions.all() for m in _maps_of(rt, r.number)}
+    begun = rt.catalog.revisions.deployment()  # if it is this change, it has these names already
+    others = [r.number for r in rt.catalog.revisions.all() if begun is None or r.number != begun.number]
+    used = {declared.name for number in others for declared in _maps_of(rt, number)}
     together = rt.plan.choices.together()
     carried = carry_over(old, new, together, used)
     plan = plan_program(carried.program, rt.plan.versions.name, rt.plan.choices.of(frozenset(carried.kept)))

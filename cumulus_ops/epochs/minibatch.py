@@ -293,6 +293,7 @@ def _begin(rt: Runtime, batch: int, step: Step) -> int:
         except NotYet:
             if time.monotonic() > until:
                 raise
+            rt.catalog.revisions.end_dead_switch()
             time.sleep(LOOK_S)
 
 

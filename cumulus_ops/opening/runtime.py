@@ -31,7 +31,7 @@ from cumulus_ops.project.settings import Project
 from cumulus_ops.project.yaml_nodes import read_text
 from cumulus_ops.sources.pending import Sources
 from m3.clock import CLOCK
-from m3.formatting import program_from_json
+from m3.formatting import program_from_json, program_to_json
 from m3.program import Program
 
 if TYPE_CHECKING:
@@ -283,16 +283,23 @@ def waits_for_deployment(project: Project, catalog: Catalog) -> bool:
     return catalog.program.other() == source != catalog.program.source()
 
 
-def _plan_what_is_registered(project: Project, registered: ProgramRecord, made: Program) -> CoordinationPlan:
-    """The coordination plan of the program that is registered, which is not the one that would be compiled today, but means the same.
+def _keep_what_is_registered(
+    project: Project, registered: ProgramRecord, made: Program
+) -> tuple[CoordinationPlan, ProgramRecord]:
+    """The maps that are registered, for views that mean the same and may be written otherwise by now; and the coordination plan of that.
 
     Raises:
-        InputProblem: it does not.
+        InputProblem: they do not mean the same.
     """
     program = program_from_json(registered.compiled)
     if not _mean_the_same(program, made):
         raise program_changed(registered.name)
-    return planning.plan_coordination(project, program, proof.prove(program), registered.granularity)
+    if m3.format_program(program) != m3.format_program(made) and all(view.sql for view in made.views):
+        together = Choices.from_json(registered.choices).together()
+        program = replace(carry.carry_over(program, made, together).program, relations=program.relations)
+    text, digest = digest_of(program)
+    coordination = planning.plan_coordination(project, program, proof.prove(program), registered.granularity)
+    return coordination, replace(registered, text=text, digest=digest, compiled=program_to_json(program))
 
 
 def _mean_the_same(old: Program, new: Program) -> bool:
@@ -319,16 +326,16 @@ def _initialise(project: Project, source: str, versions: str | None) -> None:
                 catalog.program.register(made.record, start)
         registered = catalog.program.record()
         _check_format(registered)
-        coordination = made.coordination
+        coordination, kept = made.coordination, registered
         if registered.digest != made.record.digest or registered.granularity != made.plan.versions.name:
-            coordination = _plan_what_is_registered(project, registered, made.program)
+            coordination, kept = _keep_what_is_registered(project, registered, made.program)
         with _only_what_stays(catalog, registered, coordination):
             declare(project, catalog)
         if registered.coordination is None or _sealed_views(registered.coordination) != _sealed_views(
             coordination.to_json()
         ):
             catalog.finals.look_again()  # before the plan is recorded: who is killed in between does so again
-        catalog.program.record_source(source, coordination.to_json(), definition_of(project))
+        catalog.program.record_source(source, coordination.to_json(), replace(kept, definition=definition_of(project)))
         write_plan(project.state, coordination)
     finally:
         catalog.close()

@@ -58,7 +58,7 @@ PREEMPTIONS = int(os.environ.get("PREEMPTIONS", "2"))
 #: Of times nothing is asked; the others are numbers that a rolled back transaction may have skipped.
 IGNORED = {
     *("voted_at", "sealed_at", "committed_at", "recorded_at", "validated_at", "expires", "ends_at", "covers"),
-    *("first_seen", "registered_at"),
+    *("first_seen", "registered_at", "made_at"),
 }
 #: By the one clock all epochs are over, by the other they last for long.
 PAST = Rhythm(datetime.datetime(2020, 1, 1, tzinfo=datetime.UTC), datetime.timedelta(seconds=30), 3)
@@ -465,7 +465,18 @@ OPERATIONS: dict[str, Make] = {
     "say it elsewhere": lambda w: lambda c: c.finals.record_finals({"v": {1: 3}}, [], w.last, w.last),
     "publish what is final": lambda w: lambda c: c.finals.record_final_tables("v", {1: 2}),
     "validate what is final": lambda w: lambda c: c.finals.record_final_verdicts({("v", 1): "equal"}, "page"),
+    "begin a deployment": lambda w: lambda c: c.revisions.begin(dataclasses.replace(PROGRAM, digest="other")).number,
+    "fill": lambda w: lambda c: c.revisions.commit_fill(2, 0, 0, [new_run("n", 0, path="runs/fill.pack")]),
+    "begin to switch": lambda w: lambda c: c.revisions.begin_switch(2, 0, _step(w)),
+    "switch": lambda w: lambda c: c.revisions.commit_switch(2, 0, _step(w), w.last, [new_run("n", 1)], derives=True),
+    "end a switch": lambda w: lambda c: c.revisions.end_switch(2),
+    "give a deployment up": lambda w: lambda c: c.revisions.give_up(2, "why", ["n"], [("m", "1")]),
+    "let groups go": lambda w: lambda c: c.revisions.retire(["old"]),
 }
+
+
+def _step(world: World) -> Step:
+    return Step(world.lease.id, 0)
 
 
 def _after_each_other(world: World, operations: Sequence[Operation]) -> list[tuple[tuple[Any, ...], object]]:
@@ -566,11 +577,34 @@ FINALS = (
     *("say what is final", "say it elsewhere", "publish what is final", "validate what is final"),
     *("retract", "commit correction", "append elsewhere", "checkpoint"),
 )
+#: How another revision comes about, and what may not happen to what it has read.
+DEPLOYING = (
+    "begin a deployment",
+    "fill",
+    "begin to switch",
+    "switch",
+    "end a switch",
+    "give a deployment up",
+    "let groups go",
+)
+MEANWHILE = (
+    *("begin apply", "commit apply", "commit correction", "commit refresh", "commit merge", "checkpoint"),
+    *("append elsewhere", "seal", "retract", "set aside", "release", "collect garbage"),
+)
 USUAL = tuple(
     name
     for name in OPERATIONS
     if name
-    not in (*ASIDE[:9], *MEMBERS[:6], *KEYS[:5], *PUT_ASIDE[:5], *FINALS[:4], *SOURCES, *itertools.chain(*VALUES))
+    not in (
+        *ASIDE[:9],
+        *MEMBERS[:6],
+        *KEYS[:5],
+        *PUT_ASIDE[:5],
+        *FINALS[:4],
+        *SOURCES,
+        *DEPLOYING,
+        *itertools.chain(*VALUES),
+    )
 )
 
 
@@ -613,6 +647,22 @@ def test_every_pair_that_concerns_final_partitions_ends_as_one_after_the_other(w
     world.save()
     got_through = set().union(*(check(world, pair) for pair in itertools.combinations(FINALS, 2)))
     assert set(FINALS) - got_through <= {"checkpoint", "commit correction"}
+
+
+@pytest.mark.parametrize("is_switching", [False, True])
+def test_every_pair_with_a_deployment_ends_as_one_after_the_other(world: World, is_switching: bool) -> None:
+    prepare(world, 1)
+    catalog = Catalog(world.url)
+    catalog.revisions.begin(dataclasses.replace(PROGRAM, digest="next"))
+    catalog.revisions.commit_fill(2, None, 0, [new_run("n", 0, path="runs/first.pack")])
+    world.last = catalog.commits.last_commit()
+    if is_switching:
+        catalog.revisions.begin_switch(2, 0, _step(world))
+    catalog.close()
+    world.save()
+    pairs = [*itertools.combinations(DEPLOYING, 2), *itertools.product(DEPLOYING, MEANWHILE)]
+    got_through = set().union(*(check(world, pair) for pair in pairs))
+    assert set(DEPLOYING) - got_through == (set() if is_switching else {"switch"})
 
 
 @pytest.mark.parametrize("names", [SOURCES[:2], SOURCES[2:]])
