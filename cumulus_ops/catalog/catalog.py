@@ -20,6 +20,7 @@ from cumulus_ops.catalog.key_indexes import KeyIndexes
 from cumulus_ops.catalog.leases import Leases
 from cumulus_ops.catalog.log import EventLog
 from cumulus_ops.catalog.members import Members
+from cumulus_ops.catalog.net_tables import NetTables
 from cumulus_ops.catalog.problems import Problems
 from cumulus_ops.catalog.program import RegisteredProgram
 from cumulus_ops.catalog.results import Results
@@ -52,6 +53,7 @@ class Catalog:
         self.key_indexes = KeyIndexes(self.database)
         self.seals = Seals(self.database)
         self.log = EventLog(self.database, self.seals)
+        self.net_tables = NetTables(self.database)
         #: What is computed from it, and what cannot be.
         self.commits = Commits(self.database, self.leases)
         self.asides = Asides(self.database)

@@ -56,6 +56,8 @@ set aside, retract                   locks    the batch waits; or is applied and
 drop a batch                         locks    the batch, whose row it locks too, is set aside; key indexes as in an append; files *
 build a key index                    locks    it is the one that is replaced, and its row, which it locks too, covers the log; files *
 merge key runs                       locks    all of them count still; files *
+put a net table                      locks    its epoch is committed, and the newest one is the one that it was made from; files *
+drop, prove net tables               locks
 release, record done                 locks    the snapshots' consumers
 drop what was put aside                       the row, which it locks, waits for a decision (a retry locks it, too)
 see, recognise drops                          each is recorded once, or its row is locked
@@ -76,6 +78,7 @@ part                transactions
 ``seals``           declare, seal values by hand
 ``deliveries``      see, recognise drops; set a file aside; drop what was put aside
 ``key_indexes``     build, merge, forget
+``net_tables``      put, drop, prove
 ``members``         add, drain, end an epoch, leave it
 ``votes``           vote, fence, take the token
 ``commits``         begin apply; commit apply, correction, refresh; mergeable, merge
@@ -258,7 +261,7 @@ def clock_s(connection: Connection) -> float:
 
 
 #: The newest migration.
-SCHEMA = "0027"
+SCHEMA = "0028"
 
 Result = TypeVar("Result")
 BUSY_TIMEOUT_MS = 60_000

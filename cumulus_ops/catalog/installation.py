@@ -86,6 +86,7 @@ class Installation(Part):
             number = self._db.make_visible(connection, program, "start", start)
             others = (t.run.c.retired_by.is_(None), t.run.c.commit < number)
             connection.execute(update(t.run).where(*others).values(retired_by=number))
+            connection.execute(update(t.net_table).where(t.net_table.c.retired_by.is_(None)).values(retired_by=number))
             for table in COMPUTED:
                 connection.execute(delete(table))
             connection.execute(update(t.batch).values(**UNAPPLIED))

@@ -36,6 +36,7 @@ from cumulus_ops.catalog import tables as t
 from cumulus_ops.catalog.database import ClockS, Database, Part, read_identity, retry_busy
 from cumulus_ops.catalog.identity import Mark, generation_over, older_catalog, read_mark, write_mark
 from cumulus_ops.catalog.key_indexes import forget_key_runs
+from cumulus_ops.catalog.net_tables import forget_net_tables
 from cumulus_ops.catalog.records import Step, step_of
 from cumulus_ops.project.errors import Conflict
 
@@ -244,7 +245,7 @@ class Leases(Part):
 
     def known_paths(self) -> set[str]:
         """Every file that a row names, retired runs included."""
-        others = (t.log_file, t.quarantine, t.key_run)
+        others = (t.log_file, t.quarantine, t.key_run, t.net_table)
         paths = select(t.run.c.path).union(*(select(table.c.path) for table in others))
         return {row[0] for row in self._db.read(paths)}
 
@@ -261,7 +262,9 @@ class Leases(Part):
                 connection.execute(update(t.program).values(forgotten=max(program.forgotten, newest)))
             connection.execute(delete(t.run).where(gone))
             needed = set(connection.execute(select(t.run.c.path).where(t.run.c.path.in_(paths))).scalars())
-            return sorted(paths - needed | forget_key_runs(connection, program.last_commit if floor is None else floor))
+            read_by_all = program.last_commit if floor is None else floor
+            others = forget_key_runs(connection, read_by_all) | forget_net_tables(connection, read_by_all)
+            return sorted(paths - needed | others)
 
 
 @cache

@@ -39,6 +39,7 @@ __all__ = [
     "log_file",
     "member",
     "metadata",
+    "net_table",
     "program",
     "published",
     "published_table",
@@ -221,6 +222,21 @@ log_file = Table(
     Column("min_offset", BigInteger, nullable=False),  # inclusive
     Column("max_offset", BigInteger, nullable=False),  # inclusive
     Column("checksums", Text),  # CRC-32 of each 64 KiB, in hexadecimal digits; NULL of files of old
+)
+
+#: The rows of relations as of committed epochs (docs/adr/0065).
+net_table = Table(
+    "net_table",
+    metadata,
+    Column("id", BigKey, primary_key=True, autoincrement=True),
+    Column("relation", String(200), nullable=False),
+    Column("epoch", Integer, nullable=False),  # as of its end
+    Column("base", Integer),  # the epoch of the one that it was made from; NULL: it was made from the whole log
+    Column("path", Text, nullable=False),  # relative to the state folder
+    Column("rows", BigInteger, nullable=False),
+    Column("checksums", Text, nullable=False),  # as those of log files
+    Column("proved", Boolean, nullable=False),  # a validation has found it right
+    Column("retired_by", BigInteger, index=True),  # the first commit after it was replaced, NULL while it counts
 )
 
 quarantine = Table(

@@ -19,13 +19,14 @@ from dataclasses import dataclass, replace
 
 import pyarrow.compute as pc
 
-from cumulus_ops.catalog.records import NewRun, Run, Step
+from cumulus_ops.catalog.records import LogFile, NewRun, Run, Step
 from cumulus_ops.catalog.revisions import Deployment
 from cumulus_ops.compute.extend import ExtendTask
 from cumulus_ops.compute.reading import BatchRef
 from cumulus_ops.coordination.plan import write_plan
 from cumulus_ops.deploying.changes import Change, find_change
 from cumulus_ops.epochs.checkpoint import correct, refresh
+from cumulus_ops.files.net_tables import choose_base_files
 from cumulus_ops.maps.deltas import VERSION, project_deltas
 from cumulus_ops.maps.packs import open_run, write_runs
 from cumulus_ops.maps.runs import AccessPath, RunData, build_run
@@ -169,12 +170,9 @@ def fill(
     since = -1 if base is None else base
     at = rt.catalog.commits.last_commit()
     stored = tuple(rt.catalog.commits.runs(at))
-    batches = [b for b in rt.catalog.log.batches(since=since + 1) if b.counts and b.epoch <= upto]
-    files = rt.catalog.log.files_of([b.id for b in batches])
-    events = sum(b.events for b in batches)
-    one = BatchRef(
-        0, since + 1, 0, tuple(f for b in batches for f in files[b.id] if f.relation in change.reads), 0, 0, events
-    )
+    found = _files_between(rt, base, upto)
+    files = tuple(file for file in found if file.relation in change.reads)
+    one = BatchRef(0, since + 1, 0, files, 0, 0, sum(file.rows for file in found))
     runs: tuple[NewRun, ...] = ()
     reach("fill.before-files")
     if change.fresh and upto >= 0 and (one.files or since < 0):
@@ -186,6 +184,14 @@ def fill(
     first = epoch_end(since) + 1 if base is not None else new.plan.versions.start
     copied = _copy(rt, new, change.copies, stored, first, epoch_end(upto), step)
     return sum(f.rows for f in one.files), (*runs, *copied)
+
+
+def _files_between(rt: Runtime, base: int | None, upto: int) -> Sequence[LogFile]:
+    """The events of the epochs after ``base`` and up to ``upto`` (inclusive); from the beginning, what remains of them, where that is known."""
+    if base is None:
+        return choose_base_files(rt.project.state, rt.catalog, upto).files
+    batches = [b.id for b in rt.catalog.log.batches(since=base + 1) if b.counts and b.epoch <= upto]
+    return [file for files in rt.catalog.log.files_of(batches).values() for file in files]
 
 
 def _copy(

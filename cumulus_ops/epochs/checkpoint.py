@@ -16,6 +16,7 @@ from cumulus_ops.compute.reading import BatchRef, rows_within
 from cumulus_ops.compute.refresh import RefreshTask
 from cumulus_ops.compute.steps import MergeTask
 from cumulus_ops.coordination.barriers import REFRESH, SETTLE, VOTE, waits_for
+from cumulus_ops.epochs.compacting import compact_when_due
 from cumulus_ops.epochs.setting_aside import run_without_culprit
 from cumulus_ops.maps.runs import AccessPath, pick_tier
 from cumulus_ops.opening.runtime import Runtime
@@ -124,7 +125,7 @@ def refresh_task(
 ATTEMPTS = 25
 #: Merging holds fewer columns of a row than a join does, and one path at a time.
 MERGE_SHARE = 2
-FOLDERS = ("runs", "log", "quarantine", "keys")
+FOLDERS = ("runs", "log", "quarantine", "keys", "net")
 
 
 @dataclass(frozen=True)
@@ -161,6 +162,7 @@ def commit(rt: Runtime, epoch: int) -> SnapshotReport:
         _commit(rt, epoch)
         rt.catalog.snapshots.repeat()
     merge(rt)
+    compact_when_due(rt)
     drop_unused(rt)
     collect_garbage(rt)
     write_notices(rt)

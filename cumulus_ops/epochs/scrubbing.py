@@ -91,6 +91,7 @@ def scrub(rt: Runtime, on_progress: Progress = lambda done, total: None) -> Scru
         # not those of batches that somebody has decided about
         batches = [batch.id for batch in rt.catalog.log.batches() if batch.state not in ("retried", "dropped")]
         log = [file for files in rt.catalog.log.files_of(batches).values() for file in files]
+        log += [net.file for net in rt.catalog.net_tables.all()]
         files: list[LogFile | QuarantinedRows] = [*log, *rt.catalog.deliveries.quarantined_rows()]
         damaged_files = [*_scrub_files(rt, files), *_scrub_indexes(rt)]
         key_runs = [run for index in _indexes(rt).values() for run in index]

@@ -258,6 +258,9 @@ def _say_damaged(place: Path, file: StoredFile, what: str) -> IntegrityProblem:
 
 def _problem(place: Path, file: StoredFile, what: str, kind: str) -> IntegrityProblem:
     folder = file.path.partition("/")[0]
+    if folder == "net":
+        message = f"the net table with {file.rows:,} rows of {file.relation} {what}"
+        return IntegrityProblem(message, kind=f"{kind}-net", place=str(place), hint="the event log is read instead")
     return IntegrityProblem(
         f"the {folder} file with {file.rows:,} rows of {file.relation}, batch {file.batch}, {what}",
         kind=f"{kind}-{folder}",

@@ -24,6 +24,7 @@ from sqlalchemy import Engine, create_engine
 
 from cumulus_ops.catalog.asides import FAILURES
 from cumulus_ops.catalog.catalog import Catalog
+from cumulus_ops.catalog.net_tables import NetTable
 from cumulus_ops.catalog.records import (
     Advance,
     HistoryEntry,
@@ -136,6 +137,7 @@ def _plain(table: str, row: dict[str, object], names: Mapping[object, object]) -
         "quarantine",
         "reading_clock",
         "key_run",
+        "net_table",
         "delivery",
         "file_aside",
         "seal_value",
@@ -223,6 +225,7 @@ def prepare(world: World, sealed: int, *, pending: bool = True) -> None:
     world.mergeable = catalog.commits.mergeable(world.last)[:2]
     catalog.key_indexes.put("r", "s", catalog.key_indexes.log("r")[0], [_key_run("a"), _key_run("b")], None)
     world.keys = catalog.key_indexes.index("r")
+    catalog.net_tables.put(_net_table("first", None))
     world.refreshed = catalog.commits.refreshed()
     catalog.close()
     world.run(f"UPDATE lease SET holder = 'slow', expires = 0 WHERE id = {SLOW.lease}")
@@ -322,6 +325,10 @@ def _append_keys(coordinator: int, drop: str) -> Make:
         return operation
 
     return make
+
+
+def _net_table(name: str, base: int | None) -> NetTable:
+    return NetTable("r", 0, base, f"net/r/{name}.parquet", 1, "")
 
 
 def _change(world: World, name: str) -> list[KeyChange]:
@@ -460,6 +467,10 @@ OPERATIONS: dict[str, Make] = {
     "record done": lambda w: lambda c: c.snapshots.record_done("publish", 0),
     "publish": lambda w: lambda c: c.results.record_published("v", 0, 1),
     "view error": lambda w: lambda c: c.results.record_view_error(ViewError("v", 0, "overflow", "too large", "", "")),
+    "put a net table": lambda w: lambda c: c.net_tables.put(_net_table("new", 0)),
+    "put it elsewhere": lambda w: lambda c: c.net_tables.put(_net_table(SLOW.label, 0)),
+    "drop a net table": lambda w: lambda c: c.net_tables.drop(_net_table("first", None), later=False),
+    "prove a net table": lambda w: lambda c: c.net_tables.record_proved([_net_table("first", None)]),
     "validate": lambda w: lambda c: c.results.record_validation(Validation(0, "passed", (), "", 0.0)),
     "say what is final": lambda w: lambda c: c.finals.record_finals({"v": {1: 3}, "w": {1: 0}}, [1], w.last, w.last),
     "say it elsewhere": lambda w: lambda c: c.finals.record_finals({"v": {1: 3}}, [], w.last, w.last),
@@ -555,6 +566,11 @@ KEYS = (
     *("append with keys", "append with keys elsewhere", "merge keys", "build keys", "drop a batch with keys"),
     *("append elsewhere", "retry a batch", "seal", "drain", "collect garbage"),
 )
+#: What is compacted, and meanwhile.
+NETS = (
+    *("put a net table", "put it elsewhere", "drop a net table", "prove a net table"),
+    *("append elsewhere", "release", "collect garbage"),
+)
 #: What sources hand over; a source may have been given to another coordinator meanwhile.
 SOURCES = ("deliver", "deliver elsewhere", "begin a source", "begin a source elsewhere")
 #: What is said of values of seals, of each by itself; and who leaves or comes meanwhile.
@@ -599,6 +615,7 @@ USUAL = tuple(
         *ASIDE[:9],
         *MEMBERS[:6],
         *KEYS[:5],
+        *NETS[:4],
         *PUT_ASIDE[:5],
         *FINALS[:4],
         *SOURCES,
@@ -610,7 +627,7 @@ USUAL = tuple(
 
 @pytest.mark.parametrize(
     ("sealed", "names"),
-    [(1, USUAL), (1, ASIDE), (1, PUT_ASIDE), (1, MEMBERS), (1, KEYS), (3, ONCE_SEALED)],
+    [(1, USUAL), (1, ASIDE), (1, PUT_ASIDE), (1, MEMBERS), (1, KEYS), (1, NETS), (3, ONCE_SEALED)],
 )
 def test_every_pair_ends_as_one_after_the_other(world: World, sealed: int, names: Sequence[str]) -> None:
     prepare(world, sealed)

@@ -10,7 +10,9 @@ from random import Random
 
 import pytest
 
+from cumulus_ops.catalog.catalog import Catalog
 from cumulus_ops.deploying.deploy import deploy
+from cumulus_ops.epochs import compacting
 from cumulus_ops.epochs.checkpoint import commit, correct, drop_unused, merge, refresh
 from cumulus_ops.epochs.minibatch import apply_batch
 from cumulus_ops.epochs.voting import is_complete, vote
@@ -137,5 +139,11 @@ def play(folder: Path, seed: int, changes: int = 4) -> int:
 
 
 @pytest.mark.parametrize("seed", range(SEEDS))
-def test_random_changes_between_random_steps(tmp_path: Path, seed: int) -> None:
+def test_random_changes_between_random_steps(tmp_path: Path, seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every second one reads net tables wherever it can."""
+    if seed % 2:
+        monkeypatch.setattr(compacting, "is_due", lambda *_: True)
     assert play(tmp_path, seed) > 0
+    catalog = Catalog(f"sqlite:///{tmp_path}/state/catalog.db")
+    assert bool(catalog.net_tables.all()) == (seed % 2 == 1)
+    catalog.close()

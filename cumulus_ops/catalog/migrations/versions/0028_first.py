@@ -4,7 +4,7 @@ from alembic import op
 
 from cumulus_ops.catalog.tables import metadata
 
-revision = "0027"
+revision = "0028"
 down_revision = None
 
 
