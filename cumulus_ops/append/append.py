@@ -126,7 +126,7 @@ class _Job:
 
     def relation(self, name: str) -> Relation:
         """The project's relation of a name."""
-        return next(r for r in self.project.relations if r.name == name)
+        return self.project.relation(name)
 
     def is_upsert(self, relation: str) -> bool:
         """Whether rows of the relation may be updates and deletes by key."""
@@ -307,7 +307,7 @@ def _write_piece(job: _Job, known: Pass, events: RelationEvents, sinks: _Sinks) 
         rejected.append(resolved.rejected)
     sinks.seals.take(name, resolved.rows)
     for piece in _cut_rows(resolved.rows, piece_rows(job.project.batch_rows)):
-        sinks.batches.add(name, source, piece)
+        sinks.batches.add(job.relation(name), source, piece)
     for table in rejected:
         shown = table if events.numbered else without_events(table)
         sinks.batches.leave_out(name, events.source, shown, transactional=is_transactional)

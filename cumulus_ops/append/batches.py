@@ -13,7 +13,9 @@ import pyarrow.compute as pc
 from cumulus_ops.catalog.records import LogFile, NewBatch, NewQuarantine
 from cumulus_ops.files.columns import OFFSET, SIGN, VERSION
 from cumulus_ops.files.log_files import NewFile
+from cumulus_ops.files.projection import as_stored
 from cumulus_ops.project.versions import STATEMENT_BITS, event_version
+from m3.program import Relation
 
 __all__ = ["DropBatches"]
 
@@ -87,10 +89,11 @@ class DropBatches:
         self._limit, self._label = limit, label
         self._batches = [_Batch(sequence)]
 
-    def add(self, relation: str, source: str, rows: pa.Table) -> None:
+    def add(self, of: Relation, source: str, rows: pa.Table) -> None:
         """Stamp and write events of a relation: whole atomic events, which stay in one batch."""
         if len(rows) == 0:
             return
+        relation, rows = of.name, as_stored(of, rows)
         batch = self._batches[-1]
         # An event with more rows than a batch may have is a batch by itself.
         if batch.rows and batch.rows + len(rows) > self._limit:

@@ -13,7 +13,7 @@ from cumulus_ops.catalog.catalog import Catalog
 from cumulus_ops.catalog.records import Batch, LogFile
 from cumulus_ops.catalog.values import SealChange
 from cumulus_ops.files.columns import SIGN
-from cumulus_ops.files.log_files import read_log
+from cumulus_ops.files.log_files import read_log, read_rows
 from cumulus_ops.project.errors import InputProblem, IntegrityProblem
 from cumulus_ops.project.settings import Project, SealSettings
 
@@ -89,7 +89,7 @@ def _find_producers(project: Project, catalog: Catalog, batches: Sequence[Batch]
 
 def _read_values(project: Project, batch: Batch, file: LogFile, seal: SealSettings) -> set[str]:
     try:
-        rows = read_log(project.state, file, seal.columns)
+        rows = read_rows(project.state, file, project.relation(file.relation), seal.columns)
     except IntegrityProblem:
         if batch.state != "aside":
             raise

@@ -19,7 +19,7 @@ from cumulus_ops.catalog.catalog import Catalog
 from cumulus_ops.catalog.records import Batch, LogFile, NewBatch, Step
 from cumulus_ops.files.columns import EVENT, OFFSET, OP, REJECTED_SCHEMA, SIGN, UPDATE, VERSION, Malformed, RawFile
 from cumulus_ops.files.landed import changes, event_cuts
-from cumulus_ops.files.log_files import NewFile, OpenLog, StoredFile, read_log
+from cumulus_ops.files.log_files import NewFile, OpenLog, StoredFile, read_log, read_rows
 from cumulus_ops.keys.stage import KeyStage, move, take_out
 from cumulus_ops.project.errors import IntegrityProblem
 from cumulus_ops.project.settings import LandingSettings, Project
@@ -340,7 +340,7 @@ def _write_again(
     limit = max(1, events)
     batches = DropBatches(project.state, batch.coordinator, batch.drop, *position, limit, step.label, batch.space)
     for file, rows in kept:
-        batches.add(file.relation, file.source, rows)
+        batches.add(project.relation(file.relation), file.source, rows)
     return replace(batches.finish()[0], part=_next_part(catalog, batch))
 
 
@@ -351,9 +351,9 @@ def _next_part(catalog: Catalog, batch: Batch) -> int:
 
 def _read_log_rows(project: Project, file: LogFile) -> pa.Table:
     """A log file's rows, without their stamps."""
-    relation = next(r for r in project.relations if r.name == file.relation)
+    relation = project.relation(file.relation)
     names = [*(c.name for c in relation.columns), SIGN, OFFSET]
-    return read_log(project.state, file, names)
+    return read_rows(project.state, file, relation, names)
 
 
 def _copy_later(project: Project, file: LogFile, shift: int, label: str) -> LogFile:

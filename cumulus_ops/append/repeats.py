@@ -21,7 +21,7 @@ from cumulus_ops.append.rejected import json_records, rejected_rows
 from cumulus_ops.catalog.catalog import Catalog
 from cumulus_ops.catalog.records import LogFile
 from cumulus_ops.files.columns import OFFSET, REJECTED_SCHEMA, SIGN, event_schema
-from cumulus_ops.files.log_files import read_log
+from cumulus_ops.files.log_files import read_log, read_rows
 from cumulus_ops.project.errors import IntegrityProblem
 from cumulus_ops.project.settings import Project
 from m3.program import Relation
@@ -135,7 +135,7 @@ def _read_log_rows(
             continue
         place = f"batch {file.batch} (drop {catalog.log.batch(file.batch).drop})"
         try:
-            rows = _plain(read_log(project.state, file, schema.names), relation).filter(pa.array(wanted))
+            rows = _plain(read_rows(project.state, file, relation, schema.names), relation).filter(pa.array(wanted))
         except (IntegrityProblem, pa.ArrowException):  # a file of old may have other types, too
             lost, damaged = np.union1d(lost, offsets[wanted]), place
         else:

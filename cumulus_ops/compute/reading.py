@@ -22,6 +22,7 @@ from cumulus_ops.maps.deltas import VERSION, project_deltas, versions
 from cumulus_ops.maps.packs import Pack, open_run
 from cumulus_ops.maps.runs import AccessPath, RunData, build_run
 from m3.datatypes import Type
+from m3.program import Relation
 
 __all__ = [
     "DEFAULT_MEMORY",
@@ -417,8 +418,9 @@ def read_events(
     """
     wanted = [c for c in plan.columns[relation] if columns is None or c in columns]
     types = {c.name: c.type for c in plan.program.relation_by_name[relation].columns if c.name in wanted}
+    declared = plan.program.relation_by_name[relation]
     tables = [
-        _read(root, file, types, plan.versions.stamp(batch, plan.ranks[relation]), part)
+        _read(root, file, declared, types, plan.versions.stamp(batch, plan.ranks[relation]), part)
         for batch in batches
         for file in batch.files
         if file.relation == relation
@@ -428,7 +430,14 @@ def read_events(
     return tables[0] if len(tables) == 1 else stack(tables).combine_chunks()
 
 
-def _read(root: Path, file: LogFile, types: Mapping[str, Type], stamp: int | None, part: tuple[int, int]) -> pa.Table:
+def _read(
+    root: Path,
+    file: LogFile,
+    relation: Relation,
+    types: Mapping[str, Type],
+    stamp: int | None,
+    part: tuple[int, int],
+) -> pa.Table:
     """A file's rows in physical form: how a log file stores a column is its own affair, and differs between files."""
     names = [*types, SIGN, *([STAMP] if stamp is None else [])]
     with OpenLog(root, file) as log:
@@ -437,7 +446,7 @@ def _read(root: Path, file: LogFile, types: Mapping[str, Type], stamp: int | Non
         end = file.rows * (part[0] + 1) // part[1]
         starts = np.cumsum([0, *log.groups])
         groups = [i for i in range(len(log.groups)) if starts[i] < end and starts[i + 1] > begin]
-        table = log.read(names, groups)
+        table = log.read_rows(relation, names, groups)
         table = table.slice(begin - starts[groups[0]], end - begin) if groups else table
     stamps = whole_column(table[STAMP]) if stamp is None else pa.array(np.full(len(table), stamp))
     arrays = [to_physical(table[name], type_) for name, type_ in types.items()]

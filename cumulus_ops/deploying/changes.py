@@ -13,6 +13,7 @@ from cumulus_ops.coordination.planning import plan_coordination
 from cumulus_ops.layout.partitioning import check_layout
 from cumulus_ops.layout.plans import ProgramPlan, plan_program
 from cumulus_ops.maps.runs import AccessPath
+from cumulus_ops.opening.columns import check_log, follow, past_programs, renamed_as
 from cumulus_ops.opening.runtime import Runtime, build_program, digest_of
 from cumulus_ops.project.definition import definition_of
 from cumulus_ops.project.errors import InputProblem
@@ -20,8 +21,9 @@ from cumulus_ops.project.project_file import FILE_NAME
 from m3.carry import carry_over, changed_views
 from m3.clock import CLOCK
 from m3.confluence.proof import prove
+from m3.datatypes import Type
 from m3.formatting import program_from_json
-from m3.program import Program, Relation
+from m3.program import MapDecl, Program, Relation
 
 __all__ = ["Change", "find_change"]
 
@@ -58,11 +60,15 @@ def find_change(rt: Runtime) -> Change:
         M3Error: a view is wrong.
         InputProblem: what is maintained cannot become this.
     """
-    old, new = rt.program, build_program(rt.as_edited)
-    views, relations = changed_views(old, new), _changed_relations(old, new)
+    past = past_programs(rt.catalog)
+    new = follow(build_program(rt.as_edited), rt.program, past, rt.as_edited.renamed)
+    old = renamed_as(rt.program, new)
+    views, relations = changed_views(old, new), _changed_relations(rt.program, new)
     place = str(rt.as_edited.folder / FILE_NAME)
     anew = "`cumulus anew` makes all maps again from the event log"
     _require_final_rows_to_stay(rt, views, place)
+    if relations:
+        check_log(rt.as_edited, rt.catalog, (rt.program, *past), new)
     in_order = not rt.plan.versions.summed or prove(new).grain != "batch"
     if in_order and m3.format_program(old) != m3.format_program(new):
         message = "the order of events matters for this program, so no part of it can be made for itself"
@@ -103,7 +109,7 @@ def find_change(rt: Runtime) -> Change:
     )
 
 
-def _maps_of(rt: Runtime, revision: int) -> tuple[m3.program.MapDecl, ...]:
+def _maps_of(rt: Runtime, revision: int) -> tuple[MapDecl, ...]:
     return program_from_json(rt.catalog.program.record(revision).compiled).maps
 
 
@@ -120,16 +126,20 @@ def _changed_relations(old: Program, new: Program) -> dict[str, str]:
 
 
 def _describe(old: Relation, new: Relation) -> str:
-    types = {c.name: c.type for c in old.columns}, {c.name: c.type for c in new.columns}
-    said = [f"column {name} added" for name in types[1] if name not in types[0]]
-    said += [f"column {name} removed" for name in types[0] if name not in types[1]]
-    said += [
-        f"column {name}: {types[0][name]} becomes {of}" for name, of in types[1].items() if types[0].get(name, of) != of
-    ]
-    said += (
-        [f"key: {', '.join(old.key) or 'none'} becomes {', '.join(new.key) or 'none'}"] if old.key != new.key else []
-    )
+    was, now = ({r.in_log(c.name): c for c in r.columns} for r in (old, new))
+    said = [f"column {now[at].name} added" for at in now if at not in was]
+    said += [f"column {was[at].name} removed" for at in was if at not in now]
+    both = [(was[at], now[at]) for at in was if at in now]
+    said += [f"column {a.name} is called {b.name}" for a, b in both if a.name != b.name]
+    said += [f"column {b.name}: {_shown(a.type)} becomes {_shown(b.type)}" for a, b in both if a.type != b.type]
+    called = {a.name: b.name for a, b in both}
+    key = tuple(called.get(name, name) for name in old.key)
+    said += [f"key: {', '.join(key) or 'none'} becomes {', '.join(new.key) or 'none'}"] if key != new.key else []
     return "; ".join(said) or "columns in another order"
+
+
+def _shown(type_: Type) -> str:
+    return f"{type_} NULL" if type_.nullable else str(type_)
 
 
 def _require_final_rows_to_stay(rt: Runtime, views: Mapping[str, str], place: str) -> None:

@@ -30,6 +30,7 @@ from cumulus_ops.files.net_tables import choose_base_files
 from cumulus_ops.maps.deltas import VERSION, project_deltas
 from cumulus_ops.maps.packs import open_run, write_runs
 from cumulus_ops.maps.runs import AccessPath, RunData, build_run
+from cumulus_ops.opening.columns import renamed_since
 from cumulus_ops.opening.runtime import Runtime, initialise
 from cumulus_ops.project.errors import Conflict, InputProblem, NotYet
 from cumulus_ops.project.processes import reach
@@ -117,7 +118,9 @@ def previous(rt: Runtime) -> Runtime:
     before = [r.number for r in rt.catalog.revisions.all() if r.since is not None and r.number < rt.revision]
     if not before or rt.as_edited.program_file is not None:
         raise InputProblem("there is no revision before this one", kind="nothing-to-roll-back")
-    return replace(rt, as_edited=rt.in_revision(rt.catalog.program.record(before[-1])).project)
+    project = rt.in_revision(rt.catalog.program.record(before[-1])).project
+    renamed = renamed_since(rt.program.relations, project.relations)
+    return replace(rt, as_edited=replace(project, renamed=renamed))
 
 
 def abort(rt: Runtime, why: str = "by request") -> int | None:

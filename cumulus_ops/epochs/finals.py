@@ -29,7 +29,7 @@ from cumulus_ops.catalog.values import ClosedValue
 from cumulus_ops.coordination.barriers import APPLIED, REFRESH, SETTLE, VALUE_SEAL, VALUE_VOTE, waits_for
 from cumulus_ops.coordination.plan import SealOf
 from cumulus_ops.epochs.checkpoint import correct, refresh
-from cumulus_ops.files.log_files import read_log
+from cumulus_ops.files.log_files import read_rows
 from cumulus_ops.opening.runtime import Runtime
 from cumulus_ops.project.errors import Conflict, IntegrityProblem, ViewInError
 from cumulus_ops.project.processes import reach
@@ -180,7 +180,7 @@ def _having(rt: Runtime, batch: int, values: Sequence[ClosedValue]) -> list[Clos
     for file in rt.catalog.log.files(batch=batch):
         for place in {(v.relation, v.seal) for v in values if v.relation == file.relation} - unknown:
             try:
-                rows = read_log(rt.project.state, file, columns[place])
+                rows = read_rows(rt.project.state, file, rt.project.relation(file.relation), columns[place])
                 there.setdefault(place, set()).update(distinct_texts(rows, columns[place]))
             except IntegrityProblem as problem:
                 log.warning(

@@ -37,6 +37,7 @@ from cumulus_ops.catalog.records import LEFT_OUT
 from cumulus_ops.compute.apply import start_deltas
 from cumulus_ops.compute.reading import write_deltas
 from cumulus_ops.opening.claims import FROM_SOURCES
+from cumulus_ops.opening.columns import check_log, past_programs
 from cumulus_ops.opening.runtime import compile_project, initialise
 from cumulus_ops.project.errors import InputProblem, SetupProblem
 from cumulus_ops.project.processes import reach
@@ -93,8 +94,8 @@ def begin_anew(project: Project, *, from_sources: bool = False) -> Anew:
 
 def _read_log_again(project: Project, catalog: Catalog, found: Identity | None) -> None:
     identity = _read_identity(project, catalog, found)
-    made = compile_project(project)
-    _check_log(project, catalog, made.program)
+    made = compile_project(project, catalog=catalog)
+    _check_files(project, catalog, made.program)
     new = Identity(identity.installation, _next_generation(project, identity, found))
     if _is_copy(project, catalog, identity):
         new = Identity(draw_installation(), 1)
@@ -132,7 +133,7 @@ def _read_identity(project: Project, catalog: Catalog, found: Identity | None) -
     return identity
 
 
-def _check_log(project: Project, catalog: Catalog, program: Program) -> None:
+def _check_files(project: Project, catalog: Catalog, program: Program) -> None:
     """See that the log is there, and has the columns that the relations have now.
 
     Raises:
@@ -150,17 +151,16 @@ def _check_log(project: Project, catalog: Catalog, program: Program) -> None:
             hint="restore the state folder from a backup, or name the right one; without one, `cumulus anew --from-sources` puts what is there "
             "aside and reads the landing folder and the sources again",
         )
-    old, used = program_from_json(catalog.program.record().compiled), {f.relation for f in files}
-    for name in sorted(used - {CLOCK}):  # ticks are no relation of the project's, and views may depend on now() or not
-        new = program.relation_by_name.get(name)
-        if new is None or new.columns != old.relation_by_name[name].columns:
-            what = "has other columns now" if new is not None else "is not declared any more"
-            raise InputProblem(
-                f"the event log has events of {name}, which {what}",
-                kind="log-of-other-columns",
-                place=str(project.folder / "cumulus.yaml"),
-                hint="declare it as it was; or `cumulus anew --from-sources`, which puts the log aside and reads the landing folder and the sources again",
-            )
+    old = program_from_json(catalog.program.record().compiled)
+    missing = {f.relation for f in files} & {*old.relation_by_name} - {CLOCK, *program.relation_by_name}
+    if missing:
+        raise InputProblem(
+            f"the event log has events of {min(missing)}, which is not declared any more",
+            kind="log-of-other-columns",
+            place=str(project.folder / "cumulus.yaml"),
+            hint="declare it as it was; or `cumulus anew --from-sources`, which puts the log aside and reads the landing folder and the sources again",
+        )
+    check_log(project, catalog, (old, *past_programs(catalog)), program)
 
 
 def _is_copy(project: Project, catalog: Catalog, identity: Identity) -> bool:

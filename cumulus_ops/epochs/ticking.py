@@ -93,7 +93,7 @@ def _append(rt: Runtime, coordinator: int, epoch: int, moment: datetime.datetime
             return None
         stamps = (epoch, sequence, 1, step.label, SPACE)
         batches = DropBatches(rt.project.state, coordinator, f"tick of epoch {epoch}", *stamps)
-        batches.add(CLOCK, SPACE, rows)
+        batches.add(CLOCK_RELATION, SPACE, rows)
         (new,) = batches.finish()
         try:
             return rt.catalog.log.append([replace(new, inserts=0, tick=at)])[0]

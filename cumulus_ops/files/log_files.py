@@ -27,14 +27,26 @@ import pyarrow.parquet as pq
 
 from cumulus_ops.catalog.records import LogFile, QuarantinedRows
 from cumulus_ops.files.columns import SIGN
+from cumulus_ops.files.projection import as_declared, names_in_file
 from cumulus_ops.maps.encodings import BLOCK_BYTES, checksums
 from cumulus_ops.project.errors import IntegrityProblem
 from cumulus_ops.project.small_files import sync_folder
+from m3.program import Relation
 
 if TYPE_CHECKING:
     from _typeshed import ReadableBuffer
 
-__all__ = ["NewFile", "OpenLog", "StoredFile", "SummedFile", "check_file", "read_log", "verify_log", "write_parquet"]
+__all__ = [
+    "NewFile",
+    "OpenLog",
+    "StoredFile",
+    "SummedFile",
+    "check_file",
+    "read_log",
+    "read_rows",
+    "verify_log",
+    "write_parquet",
+]
 
 
 #: What the catalog says of a file.
@@ -190,6 +202,16 @@ class OpenLog:
             table = self._parquet.read_row_groups(list(chosen), columns=wanted, use_threads=False)
             return table if columns is None else table.select(list(columns))
 
+    def read_rows(self, relation: Relation, columns: Sequence[str], groups: Sequence[int] | None = None) -> pa.Table:
+        """The same, of a log file, as a relation has its columns now (:mod:`cumulus_ops.files.projection`).
+
+        Raises:
+            IntegrityProblem: what was read is not what was written.
+        """
+        with _naming(self._place, self._file):
+            names = names_in_file(relation, columns, self._parquet.schema_arrow.names)
+            return as_declared(relation, columns, self.read(names, groups))
+
 
 def read_log(root: Path, file: StoredFile, columns: Sequence[str] | None = None) -> pa.Table:
     """Some columns of a file, in this order; None for all.
@@ -199,6 +221,16 @@ def read_log(root: Path, file: StoredFile, columns: Sequence[str] | None = None)
     """
     with OpenLog(root, file) as log:
         return log.read(columns)
+
+
+def read_rows(root: Path, file: LogFile, relation: Relation, columns: Sequence[str]) -> pa.Table:
+    """Some columns of a log file, in this order, as a relation has them now.
+
+    Raises:
+        IntegrityProblem: the file is not there, or what was read is not what was written.
+    """
+    with OpenLog(root, file) as log:
+        return log.read_rows(relation, columns)
 
 
 def check_file(root: Path, file: StoredFile) -> None:

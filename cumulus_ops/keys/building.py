@@ -33,6 +33,7 @@ __all__ = [
     "Violations",
     "build",
     "ensure_index",
+    "find_violations",
     "group_parts",
     "merge_runs",
     "pick",
@@ -261,6 +262,23 @@ def build(
     return violations
 
 
+def find_violations(project: Project, catalog: Catalog, relation: Relation) -> Violations:
+    """What in the event log is not as a relation's key says. Nothing is kept of it."""
+    _, files = catalog.key_indexes.log(relation.name)
+    key, violations = KeyCodes.of(relation), Violations()
+    names = [c.name for c in relation.columns]
+    with catalog.leases.step() as step:
+        scratch = KeyFile(project.state, step.label)
+        try:
+            runs = list(sort_log(project.state, relation, key, files, scratch))
+            scratch.close()
+            for parts in slice_runs([open_run(project.state, relation, run) for run in runs], names):
+                _net_rows(relation, key, join_entries(parts), 0, violations)
+        finally:
+            scratch.discard()
+    return violations
+
+
 def sort_log(
     root: Path,
     relation: Relation,
@@ -293,7 +311,7 @@ def _read_entries(
     names = [c.name for c in relation.columns]
     with OpenLog(root, file) as source:
         for group in range(len(source.groups)):
-            table = source.read([*names, SIGN], [group])
+            table = source.read_rows(relation, [*names, SIGN], [group])
             rows = pa.table([plain(table[n]) for n in names], names=names)
             sign = table[SIGN].to_numpy().astype(np.int64)
             codes = key.encode(rows, coordinator)

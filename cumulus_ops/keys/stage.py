@@ -171,7 +171,7 @@ class KeyStage:
         self._catalog.key_indexes.forget(name)
 
     def _open(self, name: str) -> _Index:
-        relation, settings = next(r for r in self._project.relations if r.name == name), self._project.keys[name]
+        relation, settings = self._project.relation(name), self._project.keys[name]
         stored = ensure_index(self._project, self._catalog, relation, self._label)
         gone = self._gone if settings.writers == "one" else None
         names = tuple(c.name for c in relation.columns)

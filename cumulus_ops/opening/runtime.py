@@ -25,6 +25,7 @@ from cumulus_ops.layout.plans import ProgramPlan, plan_json, plan_program
 from cumulus_ops.light import lazy_module
 from cumulus_ops.maps.packs import FORMAT
 from cumulus_ops.opening.claims import check_claim, claim_state, look_at_claim, read_claim
+from cumulus_ops.opening.columns import follow, past_programs
 from cumulus_ops.project.definition import definition_of, with_definition
 from cumulus_ops.project.errors import InputProblem, RevisionOver, SetupProblem
 from cumulus_ops.project.settings import Project
@@ -222,13 +223,17 @@ class Compiled:
     coordination: CoordinationPlan
 
 
-def compile_project(project: Project, versions: str | None = None) -> Compiled:
-    """Compile what a project maintains, and plan it. ``versions``: see :func:`initialise`.
+def compile_project(project: Project, versions: str | None = None, catalog: Catalog | None = None) -> Compiled:
+    """Compile what a project maintains, and plan it. ``versions``: see :func:`initialise`. ``catalog``: what it is to follow, as to the columns
+    of the log; None if there is no log.
 
     Raises:
         M3Error: a view, or the program, is wrong.
     """
     program = build_program(project)
+    if catalog is not None:
+        current = program_from_json(catalog.program.record().compiled)
+        program = follow(program, current, past_programs(catalog), project.renamed)
     text, digest = digest_of(program)
     confluence = proof.prove(program)
     plan, coordination = _make_plans(project, program, confluence, versions or confluence.grain)
@@ -329,8 +334,9 @@ def _initialise(project: Project, source: str, versions: str | None) -> None:
         coordination, kept = made.coordination, registered
         if registered.digest != made.record.digest or registered.granularity != made.plan.versions.name:
             coordination, kept = _keep_what_is_registered(project, registered, made.program)
+        known = with_definition(project, program_from_json(registered.compiled), definition_of(project))
         with _only_what_stays(catalog, registered, coordination):
-            declare(project, catalog)
+            declare(known, catalog)
         if registered.coordination is None or _sealed_views(registered.coordination) != _sealed_views(
             coordination.to_json()
         ):

@@ -145,6 +145,7 @@ def load_project(path: Path, environment: Mapping[str, str] | None = None) -> Pr
     if relations is not None and described is not None and not described.broken:
         settings["keys"] = read(lambda: _keys(relations), {})
         settings["seals"] = read(lambda: relation_seals(relations, described.relations), {})
+        settings["renamed"] = read(lambda: _renamed(relations), {})
         settings["insert_only"] = read(lambda: insert_only_relations(relations), ())
     problem = problems.combine()
     if problem is not None or described is None:
@@ -289,6 +290,8 @@ def _keys(relations: Item) -> dict[str, KeySettings]:
 
 def column_type(item: Item) -> Type:
     """The type a column is declared with, e.g. ``decimal(15,2) null``."""
+    if item.is_mapping:
+        item = item.section(COLUMN_KEYS).need("type", "write `{type: bigint, was: its_older_name}`")
     text = item.text().lower()
     bare = text.removesuffix(" null").strip()
     nullable = bare != text
@@ -326,6 +329,25 @@ def _relation(name: str, item: Item) -> Relation:
 def _column(name: str, item: Item) -> Column:
     check_column_name(name, item)
     return Column(_identifier(name, item), column_type(item))
+
+
+#: What a column may say.
+COLUMN_KEYS = ("type", "was")
+
+
+def _renamed(relations: Item) -> dict[str, dict[str, tuple[str, ...]]]:
+    """relation -> column -> the names that it had before."""
+    found: dict[str, dict[str, tuple[str, ...]]] = {}
+    for name, entry in relations.section().items():
+        columns = entry.section(RELATION_KEYS).need("columns", "write `columns: {id: bigint}`").section()
+        for column, item in columns.items():
+            was = item.section(COLUMN_KEYS).get("was") if item.is_mapping else None
+            if was is not None:
+                names = was.words() if was.is_list else (was.text(),)
+                if column in names:
+                    raise was.problem(f"{column} was {column}", kind="bad-name", hint="`was` says an older name")
+                found.setdefault(name, {})[column] = names
+    return found
 
 
 def _key_settings(item: Item) -> KeySettings | None:

@@ -271,6 +271,8 @@ class Project:
     #: relation -> its seals; relations that have only inserts; a file that says what becomes of the views' answers
     seals: Mapping[str, tuple[SealSettings, ...]] = field(default_factory=dict)
     insert_only: tuple[str, ...] = ()
+    #: relation -> column -> the names that it had before, the newest first (``was:``)
+    renamed: Mapping[str, Mapping[str, tuple[str, ...]]] = field(default_factory=dict)
     #: view -> its file
     view_files: Mapping[str, Path] = field(default_factory=dict)
     dataflow: Path | None = None
@@ -278,6 +280,10 @@ class Project:
     def seal(self, relation: str, name: str) -> SealSettings | None:
         """A seal of a relation by its name; None if there is no such one."""
         return next((seal for seal in self.seals.get(relation, ()) if seal.name == name), None)
+
+    def relation(self, name: str) -> Relation:
+        """A relation by its name."""
+        return next(relation for relation in self.relations if relation.name == name)
 
     def seal_rows(self, relation: str, seal: SealSettings) -> Relation:
         """What a seal's files have: its columns, as a relation."""

@@ -22,6 +22,7 @@ from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
 from cumulus_ops.files.columns import arrow_type
+from cumulus_ops.files.projection import as_declared, names_in_file
 from cumulus_ops.project.errors import InputProblem
 from cumulus_ops.project.versions import epoch_end
 from cumulus_ops.validation.judge import Compared, Terms
@@ -109,9 +110,7 @@ def base_table(
         were deleted at least once are summed up (NULL equals NULL); the others, nearly all, need no grouping.
     """
     names = [c.name for c in relation.columns]
-    schema = spark_schema(relation)
-    schema.add(VERSION, T.LongType()).add(SIGN, T.ByteType())
-    log = spark.read.schema(schema).parquet(*map(str, log_files)) if log_files else spark.createDataFrame([], schema)
+    log = _read_log(spark, relation, log_files)
     unsigned = {
         c.name: spark_column(c.name) + F.lit(0.0) for c in relation.columns if c.type.kind == "double"
     }  # no -0.0
@@ -133,6 +132,17 @@ def base_table(
     copies = F.array_repeat(F.lit(1).cast("long"), F.greatest(F.col(MULTIPLICITY), F.lit(1)).cast("int"))
     rows = F.when(F.col(MULTIPLICITY) < 0, F.array(F.col(MULTIPLICITY))).otherwise(copies)
     return kept.unionAll(summed.select(*map(spark_column, names), F.explode(rows).alias(MULTIPLICITY)))
+
+
+def _read_log(spark: SparkSession, relation: Relation, log_files: Sequence[Path]) -> DataFrame:
+    """All events, with the columns that the relation has now, whichever each file was written with: what a file does not have is NULL."""
+    schema = spark_schema(relation)
+    schema.add(VERSION, T.LongType()).add(SIGN, T.ByteType())
+    if not log_files:
+        return spark.createDataFrame([], schema)
+    stored = T.StructType([T.StructField(relation.in_log(f.name), f.dataType) for f in schema])
+    log = spark.read.schema(stored).parquet(*map(str, log_files))  # it reads numbers of narrower types, too
+    return log.toDF(*schema.names) if relation.stored else log
 
 
 @contextmanager
@@ -235,7 +245,9 @@ def _read_events(
     for relation in program.relations:
         names = [c.name for c in relation.columns]
         for path in log_files.get(relation.name, ()):
-            rows: pa.Table = kept(relation.name, pq.read_table(path, columns=[*names, VERSION, SIGN]))
+            found, wanted = pq.read_schema(path).names, [*names, VERSION, SIGN]
+            stored = pq.read_table(path, columns=names_in_file(relation, wanted, found))
+            rows: pa.Table = kept(relation.name, as_declared(relation, wanted, stored))
             for *values, version, sign in zip(*(column.to_pylist() for column in rows.columns), strict=True):
                 place += 1
                 if version <= epoch_end(epoch):

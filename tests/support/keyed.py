@@ -71,7 +71,7 @@ def _append(
                 resolved = keys.resolve(name, rows)
                 lost.setdefault(name, []).extend(sorted(resolved.lost))
                 assert len(resolved.rejected) == sum(e in resolved.lost for e in rows["_offset"].to_pylist())
-                batches.add(name, f"{coordinator}/{name}", resolved.rows)
+                batches.add(project.relation(name), f"{coordinator}/{name}", resolved.rows)
                 batches.leave_out(name, f"{coordinator}/{name}", resolved.rejected)
             new = batches.finish()
             keys.commit(lambda changes: catalog.log.append(new, None, changes))

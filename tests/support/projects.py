@@ -89,7 +89,7 @@ def append_events(
 
 def log_table(relation: Relation, epoch: int, coordinator: int, stamped: Sequence[tuple[int, int, Row]]) -> pa.Table:
     columns = {
-        c.name: pa.array([row[i] for _, _, row in stamped], logical_type(c.type))
+        relation.in_log(c.name): pa.array([row[i] for _, _, row in stamped], logical_type(c.type))
         for i, c in enumerate(relation.columns)
     }
     columns["_sign"] = pa.array([s for _, s, _ in stamped], pa.int8())
