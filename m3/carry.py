@@ -43,7 +43,13 @@ class Carried:
 
 
 def carry_over(
-    old: Program, new: Program, together: Mapping[str, Collection[str]], used: Collection[str] = ()
+    old: Program,
+    new: Program,
+    together: Mapping[str, Collection[str]],
+    used: Collection[str] = (),
+    *,
+    as_they_are: Collection[str] = (),
+    keep: bool = True,
 ) -> Carried:
     """The program that maintains the views of ``new`` with as many maps of ``old`` as it can.
 
@@ -52,8 +58,10 @@ def carry_over(
         new: what the changed views have been compiled to.
         together: for maps of ``old`` those that are stored in one table with them, themselves included: they are kept or dropped as a whole.
         used: names that maps had before; new maps are not called so.
+        as_they_are: views that say the same, and that ``new`` would maintain by other maps; they stay with those that they have.
+        keep: False makes all maps anew.
     """
-    return _Carrying(old, new, together, {*used, *old.map_by_name}).result()
+    return _Carrying(old, new, together, {*used, *old.map_by_name}, frozenset(as_they_are), keep=keep).result()
 
 
 def changed_views(old: Program, new: Program) -> dict[str, str]:
@@ -96,13 +104,20 @@ class _Carrying:
     """``old`` and ``new`` as in :func:`carry_over`; ``taken``: names that no new map gets."""
 
     def __init__(
-        self, old: Program, new: Program, together: Mapping[str, Collection[str]], taken: Collection[str]
+        self,
+        old: Program,
+        new: Program,
+        together: Mapping[str, Collection[str]],
+        taken: Collection[str],
+        as_they_are: frozenset[str],
+        *,
+        keep: bool,
     ) -> None:
-        self._old, self._new, self._together = old, new, together
+        self._old, self._new, self._together, self._as_they_are = old, new, together, as_they_are
         by_identity: dict[str, str] = {}
         for name, identity in identities(old).items():
             by_identity.setdefault(identity, name)
-        can_stay = self._find_lasting()
+        can_stay = self._find_lasting() if keep else set()
         #: map of ``new`` -> the map of ``old`` that it is
         self._same = {
             name: by_identity[identity]
@@ -116,10 +131,12 @@ class _Carrying:
 
     def result(self) -> Carried:
         """The program."""
-        wanted = {name for view in self._new.views for name in (*view.maps(), *(c.map for c in view.checks))}
+        wanted = {
+            (is_old, name) for is_old, view in self._views() for name in (*view.maps(), *(c.map for c in view.checks))
+        }
         fresh: dict[str, None] = {}
         kept: dict[str, None] = {}
-        waiting = [(False, name) for name in sorted(wanted)]
+        waiting = sorted(wanted)
         while waiting:
             is_old, name = waiting.pop()
             if not is_old and name in self._same:
@@ -139,6 +156,11 @@ class _Carrying:
             tuple(name for name in names if name not in kept),
             tuple(m.name for m in self._old.maps if m.name not in kept),
         )
+
+    def _views(self) -> list[tuple[bool, View]]:
+        """The views in their order, each with whether it is the old one, with its maps."""
+        stay = self._as_they_are
+        return [(v.name in stay, self._old.view(v.name) if v.name in stay else v) for v in self._new.views]
 
     def _find_lasting(self) -> set[str]:
         """The maps of ``old`` that can stay: the columns that their statements use are there still, and so with all that they need."""
@@ -211,7 +233,7 @@ class _Carrying:
             relations,
             tuple(maps),
             tuple(triggers),
-            tuple(_rename_view(view, names) for view in new.views),
+            tuple(view if is_old else _rename_view(view, names) for is_old, view in self._views()),
             tuple(derivations),
         )
 

@@ -24,6 +24,9 @@ from cumulus_ops.query.read import read_view
 __all__ = ["deploy", "plan", "try_"]
 
 ROLLBACK = click.option("--rollback", is_flag=True, help="The revision before the current one, instead of the folder.")
+REPLAN = click.option(
+    "--replan", is_flag=True, help="Make all maps anew, as today's rules and `rows:` would have them."
+)
 #: As many tables are named each; the rest is counted.
 NAMED = 6
 
@@ -31,16 +34,19 @@ NAMED = 6
 @click.command()
 @PROJECT
 @ROLLBACK
+@REPLAN
 @click.option("--no-rows", is_flag=True, help="Do not compute the rows of changed views.")
 @click.option("--markdown", is_flag=True, help="Print Markdown, for a pull request.")
 @click.option("--exit-code", is_flag=True, help="End with exit code 5 if there is something to deploy.")
 @JSON
-def plan(folder: Path, rollback: bool, no_rows: bool, markdown: bool, exit_code: bool, as_json: bool) -> None:
+def plan(
+    folder: Path, rollback: bool, replan: bool, no_rows: bool, markdown: bool, exit_code: bool, as_json: bool
+) -> None:
     """Say what deploying PROJECT's folder as it is now would do: which views are added, changed and removed, and why; which maps are reused, new and dropped; what has to be
     read, and for how long; and the rows of changed views before and after, as of the newest snapshot. Changes nothing."""
     with explain_errors(), open_runtime(load_project(folder), "inprocess") as runtime:
         rt = previous(runtime) if rollback else runtime
-        found = describe_change(rt, find_change(rt), rows=not no_rows)
+        found = describe_change(rt, find_change(rt, replan=replan), rows=not no_rows)
     if as_json:
         print_json(found)
     else:
@@ -127,6 +133,7 @@ def try_(view: Path, folder: Path, limit: int) -> None:
 @PROJECT
 @EXECUTOR
 @ROLLBACK
+@REPLAN
 @click.option("--abort", "is_abort", is_flag=True, help="Give up the deployment that is under way.")
 @click.option("--yes", is_flag=True, help="Do not ask.")
 @click.option(
@@ -134,7 +141,14 @@ def try_(view: Path, folder: Path, limit: int) -> None:
 )
 @JSON
 def deploy(
-    folder: Path, executor: str | None, rollback: bool, is_abort: bool, yes: bool, memory: int | None, as_json: bool
+    folder: Path,
+    executor: str | None,
+    rollback: bool,
+    replan: bool,
+    is_abort: bool,
+    yes: bool,
+    memory: int | None,
+    as_json: bool,
 ) -> None:
     """Make PROJECT's folder, as it is now, what is maintained, while coordinators apply and epochs commit: fill the new maps, and switch at an epoch's end. Interrupted, it
     goes on when it is called again; nothing that is maintained is concerned until it switches."""
@@ -149,9 +163,9 @@ def deploy(
                 return
             rt = previous(runtime) if rollback else runtime
             if not (yes or as_json):
-                _ask(rt)
+                _ask(rt, replan=replan)
             tell = (lambda _: None) if as_json else lambda line: out.print(show_value(visible(line)), soft_wrap=True)
-            done = deploy_change(rt, tell, None if memory is None else memory << 20)
+            done = deploy_change(rt, tell, None if memory is None else memory << 20, replan=replan)
     if as_json:
         print_json(done)
     elif done is None:
@@ -160,8 +174,8 @@ def deploy(
         click.echo(f"deployed in {done.seconds:.1f} s, of which batches waited {done.switch_s:.1f} s for the switch")
 
 
-def _ask(rt: Runtime) -> None:
-    found = describe_change(rt, find_change(rt), rows=False)
+def _ask(rt: Runtime, *, replan: bool) -> None:
+    found = describe_change(rt, find_change(rt, replan=replan), rows=False)
     if found.is_nothing:
         return
     for line in _lines(found, markdown=False):

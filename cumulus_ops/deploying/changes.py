@@ -14,11 +14,11 @@ from cumulus_ops.layout.partitioning import check_layout
 from cumulus_ops.layout.plans import ProgramPlan, plan_program
 from cumulus_ops.maps.runs import AccessPath
 from cumulus_ops.opening.columns import check_log, follow, past_programs, renamed_as
-from cumulus_ops.opening.runtime import Runtime, build_program, digest_of
+from cumulus_ops.opening.runtime import Runtime, build_program, digest_of, find_changed_views
 from cumulus_ops.project.definition import definition_of
 from cumulus_ops.project.errors import InputProblem
 from cumulus_ops.project.project_file import FILE_NAME
-from m3.carry import carry_over, changed_views
+from m3.carry import carry_over
 from m3.clock import CLOCK
 from m3.confluence.proof import prove
 from m3.datatypes import Type
@@ -34,7 +34,8 @@ class Change:
 
     ``views``: what becomes of those that do not stay as they are, ``added``, ``changed`` or ``removed``; ``relations``: what becomes of
     relations, in words. ``plan`` and ``coordination`` are what is to be maintained, ``record`` is how it is registered. ``fresh``: its groups that are new, and
-    ``copies`` its new copies of groups that stay; ``dropped``: groups that go. ``reads``: the relations whose events a backfill reads."""
+    ``copies`` its new copies of groups that stay; ``dropped``: groups that go. ``reads``: the relations whose events a backfill reads. ``is_replanned``: all maps
+    are made anew, as they would be planned today."""
 
     views: Mapping[str, str]
     relations: Mapping[str, str]
@@ -46,24 +47,30 @@ class Change:
     copies: tuple[AccessPath, ...]
     dropped: frozenset[str]
     reads: frozenset[str]
+    is_replanned: bool = False
 
     @property
     def is_nothing(self) -> bool:
         """Whether all views and relations stay as they are."""
-        return not self.views and not self.relations
+        return not (self.views or self.relations or self.is_replanned)
 
 
-def find_change(rt: Runtime) -> Change:
+def find_change(rt: Runtime, *, replan: bool = False) -> Change:
     """Compile a project's folder, and compare it with what is maintained. Nothing is changed.
+
+    Args:
+        rt: the open project.
+        replan: make all maps anew, as today's rules and ``rows:`` have them.
 
     Raises:
         M3Error: a view is wrong.
         InputProblem: what is maintained cannot become this.
     """
-    past = past_programs(rt.catalog)
+    past, registered = past_programs(rt.catalog), rt.catalog.program.record()
     new = follow(build_program(rt.as_edited), rt.program, past, rt.as_edited.renamed)
     old = renamed_as(rt.program, new)
-    views, relations = changed_views(old, new), _changed_relations(rt.program, new)
+    views, same = find_changed_views(rt.as_edited, registered, old, new)
+    relations = _changed_relations(rt.program, new)
     place = str(rt.as_edited.folder / FILE_NAME)
     anew = "`cumulus anew` makes all maps again from the event log"
     _require_final_rows_to_stay(rt, views, place)
@@ -77,7 +84,7 @@ def find_change(rt: Runtime) -> Change:
     others = [r.number for r in rt.catalog.revisions.all() if begun is None or r.number != begun.number]
     used = {declared.name for number in others for declared in _maps_of(rt, number)}
     together = rt.plan.choices.together()
-    carried = carry_over(old, new, together, used)
+    carried = carry_over(old, new, together, used, as_they_are=() if replan else same, keep=not replan)
     plan = plan_program(carried.program, rt.plan.versions.name, rt.plan.choices.of(frozenset(carried.kept)))
     check_layout(plan, rt.as_edited.layout)
     confluence = prove(carried.program)
@@ -87,7 +94,7 @@ def find_change(rt: Runtime) -> Change:
     copies = tuple(path for name in sorted(kept) for path in plan.paths[name] if path not in rt.plan.paths[name])
     text, digest = digest_of(carried.program)
     record = replace(
-        rt.catalog.program.record(),
+        registered,
         digest=digest,
         text=text,
         compiled=plan.json,
@@ -106,6 +113,7 @@ def find_change(rt: Runtime) -> Change:
         copies,
         frozenset(rt.plan.groups) - kept,
         relations_read(plan, fresh) if fresh else frozenset(),
+        replan,
     )
 
 

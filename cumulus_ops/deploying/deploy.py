@@ -59,7 +59,11 @@ class Deployed:
 
 @watch_step("deploy")
 def deploy(
-    rt: Runtime, on_progress: Callable[[str], None] = lambda _: None, memory: int | None = None
+    rt: Runtime,
+    on_progress: Callable[[str], None] = lambda _: None,
+    memory: int | None = None,
+    *,
+    replan: bool = False,
 ) -> Deployed | None:
     """Make what the project's folder defines its next revision. Killed at any point it can be called again, and goes on.
 
@@ -67,6 +71,7 @@ def deploy(
         rt: the open project; its plan is the old one's afterwards, so it has to be opened again.
         on_progress: called with one line for each thing done.
         memory: how many bytes the filling may hold; the project's own setting if None.
+        replan: make all maps anew, see :func:`~cumulus_ops.deploying.changes.find_change`.
 
     Returns:
         what was done; None if the folder defines what is maintained already.
@@ -76,7 +81,7 @@ def deploy(
         M3Error: a view is wrong.
     """
     started = time.monotonic()
-    change = find_change(rt)
+    change = find_change(rt, replan=replan)
     if change.is_nothing:
         initialise(rt.as_edited)  # seals, keys and the like
         return None

@@ -47,7 +47,7 @@ class Preview:
     """What deploying would do. ``views``: name -> what becomes of it; ``why``: of changed ones, the reasons, line by line. ``reused``, ``new`` and ``dropped``: the
     tables that maps are kept in, with their rows and bytes, as far as they are there. ``events``: how many a backfill reads, of ``reads``; ``seconds``: about how long
     it takes, as long as applying has taken by event, None if nothing was applied yet. ``published``: tables that readers see otherwise from then on. ``rows``: view -> its rows
-    before and after, as of ``epoch``."""
+    before and after, as of ``epoch``. ``is_nothing``: there is nothing to deploy."""
 
     views: Mapping[str, str]
     relations: Mapping[str, str]
@@ -62,11 +62,7 @@ class Preview:
     published: Sequence[str]
     epoch: int | None
     rows: Mapping[str, DataDiff]
-
-    @property
-    def is_nothing(self) -> bool:
-        """Whether there is nothing to deploy."""
-        return not self.views and not self.relations
+    is_nothing: bool
 
 
 def describe_change(rt: Runtime, change: Change, *, rows: bool = True) -> Preview:
@@ -102,6 +98,7 @@ def describe_change(rt: Runtime, change: Change, *, rows: bool = True) -> Previe
         published,
         newest if newest >= 0 else None,
         _diff_rows(rt, change, newest) if rows and newest >= 0 and change.views else {},
+        change.is_nothing,
     )
 
 

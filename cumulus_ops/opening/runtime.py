@@ -51,6 +51,7 @@ __all__ = [
     "build_program",
     "compile_project",
     "digest_of",
+    "find_changed_views",
     "in_current_revision",
     "initialise",
     "look_at_state",
@@ -276,16 +277,21 @@ def look_at_state(project: Project) -> None:
         _check_format(record)
         Choices.from_json(record.choices)
         is_known = catalog.program.source() == source_of(project)
-        if not is_known and not _mean_the_same(program_from_json(record.compiled), build_program(project)):
+        if not is_known and _has_changed(project, record, build_program(project)):
             raise program_changed(record.name)
     finally:
         catalog.close()
 
 
 def waits_for_deployment(project: Project, catalog: Catalog) -> bool:
-    """Whether the project's folder defines something else than what is maintained, as far as that is known without compiling it."""
+    """Whether the project's folder defines something else than what is maintained, or is wrong. It is compiled if nobody has done so since it was edited."""
     source = source_of(project)
-    return catalog.program.other() == source != catalog.program.source()
+    if source in (catalog.program.source(), catalog.program.other()):
+        return catalog.program.other() == source != catalog.program.source()
+    try:
+        return _has_changed(project, catalog.program.record(), build_program(project))
+    except (InputProblem, m3.M3Error):
+        return True
 
 
 def _keep_what_is_registered(
@@ -297,22 +303,56 @@ def _keep_what_is_registered(
         InputProblem: they do not mean the same.
     """
     program = program_from_json(registered.compiled)
-    if not _mean_the_same(program, made):
+    if _has_changed(project, registered, made):
         raise program_changed(registered.name)
     if m3.format_program(program) != m3.format_program(made) and all(view.sql for view in made.views):
         together = Choices.from_json(registered.choices).together()
-        program = replace(carry.carry_over(program, made, together).program, relations=program.relations)
+        same = find_changed_views(project, registered, program, made)[1]
+        carried = carry.carry_over(program, made, together, as_they_are=same).program
+        program = replace(carried, relations=program.relations)
     text, digest = digest_of(program)
     coordination = planning.plan_coordination(project, program, proof.prove(program), registered.granularity)
     return coordination, replace(registered, text=text, digest=digest, compiled=program_to_json(program))
 
 
-def _mean_the_same(old: Program, new: Program) -> bool:
-    """Whether two programs are of the same views over the same relations, whatever maps they have."""
-    if not all(view.sql for view in (*old.views, *new.views)):
-        return m3.format_program(old) == m3.format_program(new)
-    relations = [{replace(r, rows=None) for r in program.relations if r.name != CLOCK} for program in (old, new)]
-    return relations[0] == relations[1] and not carry.changed_views(old, new)
+def find_changed_views(
+    project: Project, registered: ProgramRecord, old: Program, made: Program
+) -> tuple[dict[str, str], frozenset[str]]:
+    """What has become of the views that are registered, and which of those that say the same would be maintained by other maps today: with other ``rows:``,
+    or by a newer Cumulus. To tell these, the registered views are compiled again, as they would be today.
+
+    Args:
+        project: as its folder says.
+        registered: what is maintained.
+        old: its program, with the columns called as in the folder.
+        made: what the folder's views are compiled to.
+    """
+    found: dict[str, str] = carry.changed_views(old, made)
+    if "changed" not in found.values() or not all(view.sql for view in (*old.views, *made.views)):
+        return found, frozenset()
+    stored = program_from_json(registered.compiled)
+    deployed, rows = (
+        with_definition(project, stored, registered.definition),
+        {r.name: r.rows for r in project.relations},
+    )
+    relations = [replace(relation, rows=rows.get(relation.name)) for relation in deployed.relations]
+    try:
+        today = m3.compile_views(project.name, relations, deployed.views, deployed.dialect)
+    except m3.M3Error:  # this version refuses what an earlier one has taken
+        return found, frozenset()
+    changed = carry.changed_views(today, made)
+    same = frozenset(name for name, what in found.items() if what == "changed" and name not in changed)
+    return {name: what for name, what in found.items() if name not in same}, same
+
+
+def _has_changed(project: Project, registered: ProgramRecord, made: Program) -> bool:
+    """Whether a project defines something else than what is registered."""
+    old = program_from_json(registered.compiled)
+    made = follow(made, old, (), project.renamed)
+    if not all(view.sql for view in (*old.views, *made.views)):
+        return m3.format_program(old) != m3.format_program(made)
+    relations = [{replace(r, rows=None) for r in program.relations if r.name != CLOCK} for program in (old, made)]
+    return relations[0] != relations[1] or bool(find_changed_views(project, registered, old, made)[0])
 
 
 def _initialise(project: Project, source: str, versions: str | None) -> None:

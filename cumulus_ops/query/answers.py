@@ -32,7 +32,7 @@ from cumulus_ops.coordination.plan import AT_ONCE, COMMITTED, SEALED, SealOf
 from cumulus_ops.light import lazy_module
 from cumulus_ops.maps.columns import to_physical
 from cumulus_ops.opening.runtime import Runtime
-from cumulus_ops.project.errors import IntegrityProblem, ViewInError
+from cumulus_ops.project.errors import IntegrityProblem, NotYet, ViewInError
 from cumulus_ops.project.versions import epoch_end
 from cumulus_ops.query.partitions import Partitions, typed_values
 from cumulus_ops.query.read import (
@@ -305,6 +305,12 @@ def read_answer(rt: Runtime, view: str, as_of: int | None = None, tentative: boo
         rows = read_snapshot(rt, view, epoch) if as_of is None else read_view(rt, view, as_of=epoch)
         snapshot = rt.catalog.snapshots.at(epoch)
     now = None if snapshot is None else moment_of_now(snapshot.now)
+    if has_now and now is None:
+        raise NotYet(
+            f"view {view} depends on now(), which the snapshot of epoch {epoch} has not recorded",
+            kind="view-later",
+            hint="the next snapshot has it",
+        )
     return Answer(view, rows, _repeat_label(f"epoch {epoch}", len(rows)), epoch, has_now=has_now, now=now)
 
 

@@ -247,3 +247,13 @@ def test_a_view_that_is_tried_is_answered_and_not_kept(folder: Path) -> None:
     assert (done.exit_code, "Porto" in done.stdout, "money" in done.stdout) == (0, True, True)
     assert sorted(p for p in (folder / "var" / "state").rglob("*") if p.is_file() and "runs" in p.parts) == before
     assert call("query", "tried", "--project", str(folder)).exit_code == 2
+
+
+def test_all_maps_are_made_anew_when_that_is_asked_for(folder: Path) -> None:
+    said = answers(folder)
+    planned = json.loads(call("plan", "--replan", "--json", "--project", str(folder)).stdout)
+    assert (planned["views"], planned["reused"], planned["is_nothing"]) == ({}, {}, False)
+    assert call("deploy", "--replan", "--yes", "--project", str(folder)).exit_code == 0
+    land(folder, 1)
+    assert call("run", "--project", str(folder)).exit_code == 0
+    assert answers(folder) == fresh_answers(folder, folder.parent / "other") != said

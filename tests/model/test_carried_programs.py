@@ -119,9 +119,7 @@ def test_all_of_tpch_in_another_order_with_more_columns() -> None:
     names = [f"q{i}" for i in range(1, 23)]
     texts = {name: tpch_small.view_text(name) for name in names}
     before = compile_views("p", tpch_small.RELATIONS, texts)
-    wider = [
-        Relation(r.name, (Column("added", STRING.with_null()), *r.columns), r.key, 7) for r in tpch_small.RELATIONS
-    ]
+    wider = [Relation(r.name, (Column("added", STRING.with_null()), *r.columns), r.key) for r in tpch_small.RELATIONS]
     after = compile_views("p", wider, {name: texts[name] for name in reversed(names)})
     assert changed_views(before, after) == {}
     carried = carry_over(before, after, {})

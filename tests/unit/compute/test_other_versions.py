@@ -10,10 +10,14 @@ from pathlib import Path
 import pytest
 
 from cumulus_ops.catalog.database import SCHEMA
+from cumulus_ops.deploying.changes import find_change
 from cumulus_ops.opening.runtime import initialise, open_runtime, waits_for_deployment
 from cumulus_ops.project.errors import InputProblem, SetupProblem
+from m3 import compile_views
 from m3.datatypes import INT
 from m3.program import Column, Relation
+from m3.sql import grouping
+from tests.support import tpch_small
 from tests.support.projects import make_project
 
 R = Relation("r", (Column("a", INT), Column("b", INT)))
@@ -74,3 +78,25 @@ def test_a_program_that_other_rules_made_goes_on_and_other_views_wait_to_be_depl
         assert rt.project.views == project.views
         assert waits_for_deployment(other, rt.catalog)
         assert not waits_for_deployment(project, rt.catalog)
+
+
+def test_a_compiler_that_would_make_other_maps_changes_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With another threshold TPC-H 8 has other maps, as a newer compiler's might: it goes on with those that it has."""
+    views = {"q8": tpch_small.view_text("q8"), "q6": tpch_small.view_text("q6")}
+    project = make_project(tmp_path, tpch_small.RELATIONS, views=views)
+    monkeypatch.setattr(grouping, "MUCH", 390)
+    initialise(project)
+    monkeypatch.undo()
+    with open_runtime(project) as rt:
+        before = rt.program
+        assert len(compile_views("x", project.relations, views).maps) != len(before.maps)
+    commented = dataclasses.replace(project, views={**views, "q6": "-- a comment\n" + views["q6"]})
+    initialise(commented)
+    with open_runtime(commented) as rt:
+        assert rt.program.maps == before.maps
+        assert find_change(rt).is_nothing
+        assert not waits_for_deployment(commented, rt.catalog)
+    more = dataclasses.replace(commented, views={**views, "n": "SELECT COUNT(*) AS n FROM orders"})
+    with open_runtime(more) as rt:
+        change = find_change(rt)
+        assert (change.views, change.dropped) == ({"n": "added"}, frozenset())
