@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
 import click
@@ -17,11 +17,12 @@ from cumulus_ops.deploying.deploy import deploy as deploy_change
 from cumulus_ops.deploying.preview import DataDiff, Preview, describe_change, previewed
 from cumulus_ops.opening.runtime import Runtime, initialise, open_runtime
 from cumulus_ops.project.errors import InputProblem, NotYet
+from cumulus_ops.project.names import code
 from cumulus_ops.project.project_file import load_project
 from cumulus_ops.project.yaml_nodes import read_text
 from cumulus_ops.query.read import read_view
 
-__all__ = ["deploy", "plan", "try_"]
+__all__ = ["deploy", "plan", "preview_lines", "try_"]
 
 ROLLBACK = click.option("--rollback", is_flag=True, help="The revision before the current one, instead of the folder.")
 REPLAN = click.option(
@@ -29,6 +30,8 @@ REPLAN = click.option(
 )
 #: As many tables are named each; the rest is counted.
 NAMED = 6
+#: What becomes of a relation, in a word; else it is described by its columns.
+FATES = ("added", "removed")
 
 
 @click.command()
@@ -50,14 +53,15 @@ def plan(
     if as_json:
         print_json(found)
     else:
-        for line in _lines(found, markdown=markdown):
+        for line in preview_lines(found, markdown=markdown):
             click.echo(line)
     if exit_code and not found.is_nothing:
         sys.exit(EXIT_CHANGED)
 
 
-def _lines(found: Preview, *, markdown: bool) -> Iterator[str]:
-    """A plan in words. Markdown's lines are those of a list."""
+def preview_lines(found: Preview, *, markdown: bool) -> Iterator[str]:
+    """A plan in words. Markdown's lines are those of a list, and nothing of names, SQL and rows is markup in it."""
+    shown: Callable[[str], str] = code if markdown else visible
     bullet, inner = ("- ", "    - ") if markdown else ("  ", "      ")
     if found.is_nothing:
         yield "nothing to deploy: the folder defines what is maintained"
@@ -65,39 +69,39 @@ def _lines(found: Preview, *, markdown: bool) -> Iterator[str]:
     if markdown:
         yield "### What deploying this would do\n"
     for name, what in found.relations.items():
-        yield f"{bullet}relation {visible(name)}: {what}"
+        yield f"{bullet}relation {shown(name)}: {shown(what) if what not in FATES else what}"
     for name, what in sorted(found.views.items()):
-        yield f"{bullet}view {visible(name)}: {what}"
-        yield from (f"{inner}{visible(line)}" for line in found.why.get(name, ()))
+        yield f"{bullet}view {shown(name)}: {what}"
+        yield from (f"{inner}{shown(line)}" for line in found.why.get(name, ()))
         if name in found.rows:
-            yield from (f"{inner}{line}" for line in _rows(found.rows[name], found.epoch))
+            yield from (f"{inner}{line}" for line in _rows(found.rows[name], found.epoch, shown))
     bytes_kept = sum(size for _, size in found.reused.values())
     bytes_gone = sum(size for _, size in found.dropped.values())
-    yield f"{bullet}{_count(len(found.reused), 'table')} of maps reused ({size_text(bytes_kept)}){_names(found.reused)}"
-    yield f"{bullet}{_count(len(found.new), 'table')} new{_names(found.new)}"
+    yield f"{bullet}{_count(len(found.reused), 'table')} of maps reused ({size_text(bytes_kept)}){_names(found.reused, shown)}"
+    yield f"{bullet}{_count(len(found.new), 'table')} new{_names(found.new, shown)}"
     if found.copies:
         yield f"{bullet}{_count(found.copies, 'further copy', 'further copies')} of tables that are reused, in another order"
-    yield f"{bullet}{_count(len(found.dropped), 'table')} dropped ({size_text(bytes_gone)}){_names(found.dropped)}"
+    yield f"{bullet}{_count(len(found.dropped), 'table')} dropped ({size_text(bytes_gone)}){_names(found.dropped, shown)}"
     time = "" if found.seconds is None else f", about {found.seconds:.1f} s"
-    yield f"{bullet}{found.events:,} events to read{_names(found.reads, ' of ')}{time}; nobody waits meanwhile"
+    yield f"{bullet}{found.events:,} events to read{_names(found.reads, shown, ' of ')}{time}; nobody waits meanwhile"
     if found.published:
-        yield f"{bullet}published tables that say something else from the next epoch on: {', '.join(map(visible, found.published))}"
+        yield f"{bullet}published tables that say something else from the next epoch on: {', '.join(map(shown, found.published))}"
 
 
-def _rows(diff: DataDiff, epoch: int | None) -> Iterator[str]:
+def _rows(diff: DataDiff, epoch: int | None, shown: Callable[[str], str]) -> Iterator[str]:
     before, after = ("-" if n is None else f"{n:,}" for n in (diff.before, diff.after))
     told = f"rows as of epoch {epoch}: {before} before, {after} after"
     if diff.before is not None and diff.after is not None and not diff.problem:
         told += f"; {diff.added:,} added, {diff.gone:,} gone, {diff.changed:,} changed"
-    yield told + (f"; {visible(diff.problem)}" if diff.problem else "")
+    yield told + (f"; {shown(diff.problem)}" if diff.problem else "")
     for row in diff.sample:
-        yield visible(f"{row['key']}: {row['before']} -> {row['after']}")
+        yield shown(f"{row['key']}: {row['before']} -> {row['after']}")
 
 
-def _names(names: Iterable[str], lead: str = ": ") -> str:
+def _names(names: Iterable[str], shown: Callable[[str], str], lead: str = ": ") -> str:
     found = sorted(names)
     more = f" and {len(found) - NAMED} more" if len(found) > NAMED else ""
-    return lead + ", ".join(map(visible, found[:NAMED])) + more if found else ""
+    return lead + ", ".join(map(shown, found[:NAMED])) + more if found else ""
 
 
 def _count(number: int, one: str, many: str = "") -> str:
@@ -178,7 +182,7 @@ def _ask(rt: Runtime, *, replan: bool) -> None:
     found = describe_change(rt, find_change(rt, replan=replan), rows=False)
     if found.is_nothing:
         return
-    for line in _lines(found, markdown=False):
+    for line in preview_lines(found, markdown=False):
         click.echo(line)
     if not sys.stdin.isatty():
         raise InputProblem(

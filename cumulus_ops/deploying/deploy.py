@@ -37,7 +37,10 @@ from cumulus_ops.project.processes import reach
 from cumulus_ops.project.versions import epoch_end
 from cumulus_ops.publishing.telling import watch_step
 
-__all__ = ["Deployed", "abort", "deploy", "fill", "previous"]
+__all__ = ["BY_REQUEST", "Deployed", "abort", "deploy", "fill", "going_back", "previous", "previous_revision"]
+
+#: Why a deployment was given up by a person.
+BY_REQUEST = "by request"
 
 #: As often is a switch tried again when others commit meanwhile, at once; an attempt leaves less to do for the next one.
 ATTEMPTS = 25
@@ -115,7 +118,12 @@ def _finish(rt: Runtime, change: Change) -> None:
 
 
 def previous(rt: Runtime) -> Runtime:
-    """The project as if its folder defined the revision before the current one, to deploy that again.
+    """The project as if its folder defined the revision before the current one, to deploy that again; raises as :func:`previous_revision`."""
+    return going_back(rt, previous_revision(rt))
+
+
+def previous_revision(rt: Runtime) -> int:
+    """The number of the revision before the current one.
 
     Raises:
         InputProblem: there is none, or it was a program in M3.
@@ -123,12 +131,17 @@ def previous(rt: Runtime) -> Runtime:
     before = [r.number for r in rt.catalog.revisions.all() if r.since is not None and r.number < rt.revision]
     if not before or rt.as_edited.program_file is not None:
         raise InputProblem("there is no revision before this one", kind="nothing-to-roll-back")
-    project = rt.in_revision(rt.catalog.program.record(before[-1])).project
+    return before[-1]
+
+
+def going_back(rt: Runtime, number: int) -> Runtime:
+    """The project as if its folder defined an earlier revision."""
+    project = rt.in_revision(rt.catalog.program.record(number)).project
     renamed = renamed_since(rt.program.relations, project.relations)
     return replace(rt, as_edited=replace(project, renamed=renamed))
 
 
-def abort(rt: Runtime, why: str = "by request") -> int | None:
+def abort(rt: Runtime, why: str = BY_REQUEST) -> int | None:
     """Give a deployment up; returns the number of its revision, None if there is none."""
     begun = rt.catalog.revisions.deployment()
     if begun is None:

@@ -185,6 +185,7 @@ def project_dags(project: Project) -> list[str]:
         *([names.final_dag(project.name)] if is_sealed else []),
         names.validate_dag(project.name),
         names.run_epochs_dag(project.name),
+        names.deploy_dag(project.name),
     ]
 
 

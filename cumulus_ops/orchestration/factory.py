@@ -14,8 +14,11 @@ from cumulus_ops.orchestration.assets import epoch_asset, snapshot_asset, value_
 from cumulus_ops.orchestration.operators import (
     ApplyEpoch,
     ApplyShare,
+    ApproveDeployment,
     CommitEpochs,
+    Deploy,
     FinaliseValues,
+    PlanDeployment,
     PlanEpochs,
     PublishEpochs,
     SayComplete,
@@ -30,21 +33,28 @@ from cumulus_ops.project import names
 from cumulus_ops.project.rhythm import Rhythm, read_timeline
 from cumulus_ops.project.settings import Project
 
-__all__ = ["build_dags", "commit_dag", "coordinator_dag", "final_dag", "run_epochs_dag", "validate_dag"]
+__all__ = ["build_dags", "commit_dag", "coordinator_dag", "deploy_dag", "final_dag", "run_epochs_dag", "validate_dag"]
 
 
 #: Before what any coordinator has to do.
 URGENT: dict[str, Any] = {"priority_weight": PLACES + 10, "weight_rule": "absolute"}
+#: Runs that wait for an answer are active, and must not keep others from asking.
+DEPLOY_RUNS = 16
 RETRIES = {"retries": 3, "retry_delay": datetime.timedelta(seconds=5), "owner": "cumulus"}
 
 
 def build_dags(project: Project) -> dict[str, DAG]:
-    """All DAGs of ``project`` by their ids: one per coordinator, commit, validate, and the run chosen in the UI; and one that makes partitions
+    """All DAGs of ``project`` by their ids: one per coordinator, commit, validate, the run chosen in the UI, and deploy; and one that makes partitions
     final, if some view is final by a seal. They wait for what the project's plan names, and for nothing else. Coordinators that are gone keep
     their DAGs, which run no more."""
     waits = waits_of(project)
     made = [coordinator_dag(project, i, waits) for i in sorted({*waits.coordinators, *read_timeline(project.state)})]
-    made += [commit_dag(project, waits), validate_dag(project), run_epochs_dag(project, waits, common(project))]
+    made += [
+        commit_dag(project, waits),
+        validate_dag(project),
+        run_epochs_dag(project, waits, common(project)),
+        deploy_dag(project),
+    ]
     if waits.seals:
         made.append(final_dag(project, waits))
     return {dag.dag_id: dag for dag in made}
@@ -197,5 +207,55 @@ def form() -> dict[str, Param]:
             enum=["project", "spark", "inprocess"],
             title="Executor",
             description="Where steps run: as the project's file says, on Spark, or in the task's own process.",
+        ),
+    }
+
+
+# The DAG for people who change the project: it plans, asks, and deploys.
+
+
+def deploy_dag(project: Project) -> DAG:
+    """Deploys the project's folder, once a person has agreed to what that would do. Several runs may be there at once: one that gives a deployment up must not wait
+    for it, and nobody for a question that nobody has answered."""
+    folder = str(project.folder)
+    with DAG(
+        dag_id=names.deploy_dag(project.name),
+        schedule=None,
+        params=deploy_form(),
+        description="Say what deploying the project's folder would do, ask, and deploy it while epochs go on",
+        doc_md=texts.deploy(project),
+        **(common(project) | {"max_active_runs": DEPLOY_RUNS}),
+    ) as dag:
+        plan = PlanDeployment(task_id="plan", folder=folder, doc_md=texts.PLAN)
+        approve = ApproveDeployment(
+            task_id="approve",
+            subject=f"Is this to be done to what {project.name} maintains?",
+            plan=plan.output,
+            doc_md=texts.APPROVE,
+        )
+        plan >> approve >> Deploy(task_id="deploy", folder=folder, plan=plan.output, doc_md=texts.DEPLOY, **URGENT)
+    return dag
+
+
+def deploy_form() -> dict[str, Param]:
+    """The parameters, as the UI's form shows and checks them."""
+    return {
+        "rollback": Param(
+            False,
+            type="boolean",
+            title="Roll back",
+            description="Deploy the revision before the current one, instead of the folder as it is now.",
+        ),
+        "give_up": Param(
+            False,
+            type="boolean",
+            title="Give up what is under way",
+            description="Give up the deployment that is under way, and deploy nothing.",
+        ),
+        "rows": Param(
+            True,
+            type="boolean",
+            title="Show rows",
+            description="Compute the rows of changed views before and after, as of the newest snapshot. It costs as much as filling them.",
         ),
     }

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import datetime
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from airflow.providers.standard.operators.hitl import ApprovalOperator
 from airflow.sdk import Asset, BaseOperator, BaseSensorOperator, Context, PokeReturnValue
 
 from cumulus_ops.light import lazy_module
@@ -17,15 +19,20 @@ from cumulus_ops.project.project_file import load_project
 
 if TYPE_CHECKING:
     from cumulus_ops.catalog.finals import FinalPartition
-    from cumulus_ops.orchestration import final_steps, steps
+    from cumulus_ops.orchestration import deploy_steps, final_steps, steps
+    from cumulus_ops.orchestration.deploy_steps import Agreed
 else:  # parsing a DAG file imports this module, and nothing that works
     steps, final_steps = map(lazy_module, ("cumulus_ops.orchestration.steps", "cumulus_ops.orchestration.final_steps"))
+    deploy_steps = lazy_module("cumulus_ops.orchestration.deploy_steps")
 
 __all__ = [
     "ApplyEpoch",
     "ApplyShare",
+    "ApproveDeployment",
     "CommitEpochs",
+    "Deploy",
     "FinaliseValues",
+    "PlanDeployment",
     "PlanEpochs",
     "PublishEpochs",
     "SayComplete",
@@ -294,6 +301,72 @@ class VoteShare(BaseSensorOperator):
         """Done when the coordinator has voted."""
         voted = steps.vote_epoch(self.folder, self.coordinator, self.plan["epoch"])
         return PokeReturnValue(is_done=voted is not None, xcom_value=voted)
+
+
+class PlanDeployment(BaseOperator):
+    """Say what deploying the project's folder would do, by the run's parameters: ``rollback``, ``give_up`` and ``rows``."""
+
+    ui_color = YELLOW
+
+    def __init__(self, *, folder: str, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self.folder = folder
+
+    def execute(self, context: Context) -> Agreed:
+        """Returns what a person is asked."""
+        chosen = {name: bool(context["params"][name]) for name in ("rollback", "give_up", "rows")}
+        with _no_retry_of_mistakes():
+            return deploy_steps.plan_deployment(self.folder, **chosen)
+
+
+class ApproveDeployment(ApprovalOperator):  # type: ignore[misc]
+    """Ask a person whether that is to be done. No process waits meanwhile, and no triggerer is needed. Without anything to do it is skipped, and what comes behind it."""
+
+    ui_color = PURPLE
+    template_fields = ("subject", "body", "plan")
+
+    def __init__(self, *, plan: Any, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self.plan = plan
+
+    def execute(self, context: Context) -> Any:
+        """Ask; Airflow calls ``execute_complete`` when somebody has answered."""
+        from airflow.sdk.exceptions import AirflowSkipException
+
+        if not self.plan["to_do"]:
+            raise AirflowSkipException(self.plan["markdown"])
+        self.body = self.plan["markdown"]
+        return super().execute(context)
+
+
+class Deploy(BaseOperator):
+    """Do what a person has agreed to."""
+
+    ui_color = GREEN
+    template_fields = ("plan",)
+
+    def __init__(self, *, folder: str, plan: Any, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self.folder, self.plan = folder, plan
+
+    def execute(self, context: Context) -> dict[str, int]:
+        """Returns which ``revision`` is current, and ``since`` which epoch."""
+        with _no_retry_of_mistakes():
+            return deploy_steps.deploy_agreed(self.folder, self.plan)
+
+
+@contextmanager
+def _no_retry_of_mistakes() -> Iterator[None]:
+    """What somebody has to change first fails a task at once."""
+    from airflow.sdk.exceptions import AirflowFailException
+
+    from cumulus_ops.project.errors import InputProblem
+    from m3.errors import M3Error
+
+    try:
+        yield
+    except (InputProblem, M3Error) as error:
+        raise AirflowFailException(str(error)) from error
 
 
 def say_complete(context: Context, asset: Asset, complete: dict[str, int]) -> None:

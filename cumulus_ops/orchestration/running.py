@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from urllib.parse import quote
 
@@ -27,14 +27,15 @@ class SnapshotInvalid(CumulusError):
 
 @contextmanager
 def running(
-    folder: str, executor: str | None, step: str, coordinator: int | None = None, *, frames: bool = False
+    folder: str, executor: str | None, step: str | None, coordinator: int | None = None, *, frames: bool = False
 ) -> Iterator[tuple[Project, Runtime]]:
     """A project's runtime. The catalog is told if anything fails here.
 
     Args:
         folder: the project.
         executor: overrides the project's executor.
-        step: what the task does, in one word of :mod:`cumulus_ops.publishing.telling`.
+        step: what the task does, in one word of :mod:`cumulus_ops.publishing.telling`; None if nothing of the project stands still when it fails, so that only its log
+            has to say so.
         coordinator: for whom, None if for the whole project.
         frames: whether data frames are made, by what proves snapshots.
     """
@@ -42,12 +43,13 @@ def running(
     if (executor or project.executor.kind) == "inprocess" and not frames:
         without_pandas()
     log_address = task_address(os.environ)
-    with watch_task(project, step, coordinator, log_address):
+    with nullcontext() if step is None else watch_task(project, step, coordinator, log_address):
         initialise(project, goes_on=True)
         with open_runtime(project, executor or None) as runtime:
             runtime.catalog.problems.log_address = log_address
             yield project, runtime
-            runtime.catalog.problems.step_succeeds(step, coordinator)
+            if step is not None:
+                runtime.catalog.problems.step_succeeds(step, coordinator)
 
 
 def task_address(environment: Mapping[str, str]) -> str:

@@ -26,8 +26,11 @@ from cumulus_ops.project.settings import Project, ValidationSettings
 __all__ = [
     "ABOUT_VOTE",
     "APPLY",
+    "APPROVE",
     "COMPLETE",
+    "DEPLOY",
     "FINALISE",
+    "PLAN",
     "PUBLISH",
     "VALIDATE",
     "VALIDATE_FINAL",
@@ -36,6 +39,7 @@ __all__ = [
     "commit",
     "coordinator",
     "coordinators_of",
+    "deploy",
     "final",
     "notices",
     "run_epochs",
@@ -125,6 +129,12 @@ PUBLISH = """Writes each view as one new version of its Delta table, with the ep
 nothing to write: its table keeps the last right rows and says so in its properties, and this page and the log say why."""
 VALIDATE = """Runs the views' SQL on Spark over the whole event log and compares it with the snapshot, value by value,
 in both directions. The report has a table of differing groups."""
+PLAN = """Compiles the project's folder as it is now, and compares it with what is maintained: which views are added, changed and removed, and why; which maps are
+reused, new and dropped; what has to be read; and the rows of changed views before and after. It changes nothing. The log has it, and the next task asks it."""
+APPROVE = """Asks a person, on its page *Required Actions*, whether the plan is to be done. Nothing runs meanwhile. Skipped if there is nothing to do; if the answer is no,
+nothing is deployed."""
+DEPLOY = """Fills what is new from the event log while coordinators apply and epochs commit, then switches at an epoch's end. Killed or tried again it goes on. It does what was
+agreed to: if the folder was edited since, or something else was deployed, it fails, and nothing is changed."""
 
 
 def notices(project: Project) -> str:
@@ -280,4 +290,17 @@ apply 1 ─ vote 1 ├─► {waits.commit_task} ─► publish ─► validate
 ```
 The coordinators work side by side. Pause the coordinators' own DAGs if the epochs should be yours alone; running both is
 safe, since every step asks the catalog what is left to do.
+"""
+
+
+def deploy(project: Project) -> str:
+    """Documentation of the DAG that deploys the project's folder."""
+    return f"""{notices(project)}### Change what {project.name} maintains
+What is maintained was deployed; edits of the project's folder change nothing until they are. Trigger this DAG to deploy the folder as it is now.
+```
+folder ─► plan ─► approve, by a person ─► deploy: fill ─► switch ─► current from the next epoch on
+            └ nothing to do: the rest is skipped
+```
+Epochs go on all the time. **Roll back** in the form deploys the revision before the current one. **Give up what is under way** ends a deployment that has not
+switched yet; the run that does it stops. `cumulus plan` and `cumulus deploy` do the same.
 """

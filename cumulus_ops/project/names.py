@@ -14,6 +14,7 @@ __all__ = [
     "code",
     "commit_dag",
     "coordinator_dag",
+    "deploy_dag",
     "epoch_asset",
     "escape",
     "final_dag",
@@ -56,6 +57,11 @@ def validate_dag(project: str) -> str:
 def run_epochs_dag(project: str) -> str:
     """The DAG that runs chosen epochs from beginning to end."""
     return f"{project}_run_epochs"
+
+
+def deploy_dag(project: str) -> str:
+    """The DAG that deploys the project's folder, once a person has agreed."""
+    return f"{project}_deploy"
 
 
 def vote_asset(project: str, coordinator: int) -> str:

@@ -24,7 +24,7 @@ def dags():
     return build_dags(load_project(EXAMPLE, {}))
 
 
-def test_one_dag_per_coordinator_and_three_for_the_project(dags):
+def test_one_dag_per_coordinator_and_four_for_the_project(dags):
     assert set(dags) == {
         "tpch_coordinator_0",
         "tpch_coordinator_1",
@@ -32,6 +32,7 @@ def test_one_dag_per_coordinator_and_three_for_the_project(dags):
         "tpch_commit",
         "tpch_validate",
         "tpch_run_epochs",
+        "tpch_deploy",
     }
 
 
@@ -175,6 +176,19 @@ def test_ui_run_is_many_tasks_with_a_checked_form(dags):
     assert dag.get_task("epoch.validate").upstream_task_ids == {"epoch.publish"}
     with pytest.raises(ValueError, match="0 is less than the minimum"):
         dag.params.get_param("epochs").resolve(0)
+
+
+def test_a_deployment_is_planned_approved_and_done(dags):
+    dag = dags["tpch_deploy"]
+    assert [t.task_id for t in dag.topological_sort()] == ["plan", "approve", "deploy"]
+    assert not dag.timetable.can_be_scheduled
+    assert {name: dag.params.get_param(name).resolve() for name in dag.params} == {
+        "rollback": False,
+        "give_up": False,
+        "rows": True,
+    }
+    assert not dag.get_task("approve").params, "who answers is asked yes or no, and not for the run's own form again"
+    assert dag.max_active_runs > 1, "who gives up must not wait for what is given up"
 
 
 def test_all_tasks_are_retried_and_documented(dags):

@@ -116,7 +116,8 @@ def look_at_the_ui(port, printed):
     user, password = re.search(r"login: +(\S+) / (\S+)", printed).groups()
     api = AirflowApi(port)
     api.log_in(user, password)
-    assert {"bikes_coordinator_0", "bikes_commit", "bikes_validate", "bikes_run_epochs"} == api.dags()
+    others = ("commit", "validate", "run_epochs", "deploy")
+    assert {"bikes_coordinator_0", *(f"bikes_{name}" for name in others)} == api.dags()
 
 
 @pytest.mark.parametrize(

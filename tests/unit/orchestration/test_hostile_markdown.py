@@ -11,7 +11,9 @@ from pathlib import Path
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
+from cumulus_ops.cli.deploying import preview_lines
 from cumulus_ops.coordination.plan import Barrier
+from cumulus_ops.deploying.preview import DataDiff, Preview
 from cumulus_ops.opening.runtime import open_runtime
 from cumulus_ops.orchestration import texts
 from cumulus_ops.orchestration.texts import Waits
@@ -73,6 +75,33 @@ def test_hostile_values_change_nothing_but_texts(tmp_path: Path) -> None:
     assert "set aside" in benign
     for text in hostile:
         require_plain(text, benign)
+
+
+def test_a_plan_that_somebody_is_asked_has_names_sql_and_rows_as_texts() -> None:
+    def asked(value: str) -> str:
+        row = {"key": {value: value}, "before": {value: value}, "after": None}
+        rows = {value: DataDiff(1, 2, sample=[row], problem=value or "none")}
+        sizes = {value: (1, 1)}
+        said = Preview(
+            {value: "changed"},
+            {value: value},
+            {value: [value]},
+            sizes,
+            [value],
+            sizes,
+            1,
+            [value],
+            1,
+            None,
+            [value],
+            0,
+            rows,
+            is_nothing=False,
+        )
+        return "\n".join(preview_lines(said, markdown=True))
+
+    for value in HOSTILE:
+        require_plain(asked(value), asked("benign"))
 
 
 def test_a_value_is_shown_as_it_is() -> None:

@@ -1,0 +1,166 @@
+"""A person agrees to what a plan says, and that is deployed: no more, not twice, and nothing else."""
+
+import pytest
+
+from cumulus_ops.cli.scaffold import land_sample, write_project
+from cumulus_ops.deploying.changes import find_change
+from cumulus_ops.epochs.driver import run_epochs
+from cumulus_ops.epochs.status import status
+from cumulus_ops.opening.runtime import initialise, open_runtime
+from cumulus_ops.orchestration.deploy_steps import deploy_agreed, plan_deployment
+from cumulus_ops.orchestration.operators import ApproveDeployment, Deploy, PlanDeployment
+from cumulus_ops.project.errors import InputProblem
+from cumulus_ops.project.project_file import load_project
+from m3.errors import M3Error
+
+DEAREST = "SELECT o_customer, MAX(o_price) AS dearest FROM orders GROUP BY o_customer\n"
+COUNTED = "SELECT o_customer, COUNT(*) AS orders FROM orders GROUP BY o_customer\n"
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    """A project with one snapshot."""
+    monkeypatch.setenv("CUMULUS_HOME", str(tmp_path / "home"))
+    write_project(tmp_path, "shop")
+    land_sample(tmp_path)
+    project = load_project(tmp_path)
+    initialise(project)
+    with open_runtime(project) as rt:
+        run_epochs(rt, 1, validating=False)
+    return tmp_path
+
+
+def edit(folder, sql):
+    """Another text of the view `revenue`."""
+    (folder / "views" / "revenue.sql").write_text(sql)
+
+
+def maintained(folder):
+    """The SQL of the view `revenue` that is maintained, and the number of the current revision."""
+    with open_runtime(load_project(folder)) as rt:
+        return rt.program.view_by_name["revenue"].sql.strip(), rt.revision
+
+
+def deploy_now(folder, **options):
+    """Deploy whatever there is to deploy."""
+    return deploy_agreed(str(folder), plan_deployment(str(folder), rows=False, **options))
+
+
+def begin(folder):
+    """A deployment of the folder that was killed as soon as it had begun."""
+    with open_runtime(load_project(folder)) as rt:
+        return rt.catalog.revisions.begin(find_change(rt).record).number
+
+
+def test_what_is_asked_is_what_is_deployed_and_a_task_that_is_tried_again_finds_it_done(folder, caplog):
+    caplog.set_level("INFO")
+    old = maintained(folder)[0]
+    assert plan_deployment(str(folder))["to_do"] == ""
+    edit(folder, DEAREST)
+    agreed = plan_deployment(str(folder))
+    assert (agreed["to_do"], maintained(folder)) == ("deploy", (old, 1))
+    for said in ("view `revenue`: changed", "`column dearest is new`", "rows as of epoch 0: 3 before, 3 after"):
+        assert said in agreed["markdown"]
+        assert said in caplog.text
+    assert "rows as of" not in plan_deployment(str(folder), rows=False)["markdown"]
+    assert deploy_agreed(str(folder), agreed) == {"revision": 2, "since": 1, "events": 4}
+    assert "filled up to epoch 0" in caplog.text
+    assert maintained(folder) == (DEAREST.strip(), 2)
+    assert deploy_agreed(str(folder), agreed) == {"revision": 2}, "it was killed behind the switch"
+
+
+def test_a_deployment_that_was_killed_goes_on(folder):
+    edit(folder, DEAREST)
+    agreed = plan_deployment(str(folder), rows=False)
+    assert begin(folder) == 2
+    assert deploy_agreed(str(folder), agreed)["revision"] == 2
+    assert maintained(folder) == (DEAREST.strip(), 2)
+
+
+def test_a_rollback_goes_back_once_however_often_it_is_tried(folder):
+    old = maintained(folder)[0]
+    edit(folder, DEAREST)
+    deploy_now(folder)
+    agreed = plan_deployment(str(folder), rollback=True)
+    assert "`column revenue is new`" in agreed["markdown"]
+    assert deploy_agreed(str(folder), agreed)["revision"] == 3
+    assert deploy_agreed(str(folder), agreed) == {"revision": 3}
+    assert maintained(folder) == (old, 3)
+
+
+def edited(folder):
+    edit(folder, COUNTED)
+
+
+def deployed(folder):
+    edit(folder, COUNTED)
+    deploy_now(folder)
+    edit(folder, DEAREST)
+
+
+def given_up(folder):
+    begin(folder)
+    assert deploy_now(folder, give_up=True) == {"revision": 1}
+
+
+@pytest.mark.parametrize("meanwhile", [edited, deployed, given_up])
+def test_what_has_changed_since_somebody_agreed_is_not_deployed(folder, meanwhile):
+    edit(folder, DEAREST)
+    agreed = plan_deployment(str(folder), rows=False)
+    meanwhile(folder)
+    before = maintained(folder)
+    with pytest.raises(InputProblem, match="since this was asked") as caught:
+        deploy_agreed(str(folder), agreed)
+    assert caught.value.kind == "plan-over"
+    assert maintained(folder) == before
+    with open_runtime(load_project(folder)) as rt:
+        assert rt.catalog.revisions.deployment() is None
+        assert not status(rt).failing, "nothing of the project stands still because of it"
+
+
+def test_what_is_given_up_is_what_was_asked_about(folder):
+    assert plan_deployment(str(folder), give_up=True)["to_do"] == ""
+    edit(folder, DEAREST)
+    begin(folder)
+    old, again = (plan_deployment(str(folder), give_up=True) for _ in range(2))
+    assert "Give up revision 2" in old["markdown"]
+    deploy_agreed(str(folder), old)
+    assert begin(folder) == 3
+    deploy_agreed(str(folder), again)
+    with open_runtime(load_project(folder)) as rt:
+        assert rt.catalog.revisions.deployment().number == 3
+
+
+def test_two_changes_at_once_are_refused_before_anybody_is_asked(folder):
+    edit(folder, DEAREST)
+    begin(folder)
+    assert plan_deployment(str(folder))["to_do"] == "deploy", "that goes on"
+    edit(folder, COUNTED)
+    with pytest.raises(InputProblem, match="revision 2, which is another one, is being deployed"):
+        plan_deployment(str(folder))
+
+
+def test_a_mistake_in_the_folder_fails_the_task_at_once_and_is_nobody_elses_problem(folder):
+    from airflow.sdk.exceptions import AirflowFailException
+
+    edit(folder, "SELECT nothing FROM orders")
+    with pytest.raises(M3Error):
+        plan_deployment(str(folder))
+    task = PlanDeployment(task_id="plan", folder=str(folder))
+    with pytest.raises(AirflowFailException, match="nothing"):
+        task.execute({"params": {"rollback": False, "give_up": False, "rows": True}})
+    with open_runtime(load_project(folder)) as rt:
+        assert not status(rt).failing
+
+
+def test_nobody_is_asked_when_there_is_nothing_to_do(folder):
+    from airflow.sdk.exceptions import AirflowSkipException
+
+    agreed = PlanDeployment(task_id="plan", folder=str(folder)).execute(
+        {"params": {"rollback": False, "give_up": False, "rows": True}}
+    )
+    with pytest.raises(AirflowSkipException, match="nothing to deploy"):
+        ApproveDeployment(task_id="approve", subject="?", plan=agreed).execute({})
+    edit(folder, DEAREST)
+    agreed = plan_deployment(str(folder), rows=False)
+    assert Deploy(task_id="deploy", folder=str(folder), plan=agreed).execute({})["revision"] == 2
