@@ -219,6 +219,7 @@ def _read_percentile(node: exp.Expr, names: Names, read: Read) -> Ordered:
     value, fraction = read(inner), read(node.args["expression"])
     given = fraction.value if isinstance(fraction, Const) else None
     parameter = Decimal(str(given)) if isinstance(given, int | Decimal | float) else None
+    _order_by_itself(node, names, name.upper(), value, places)
     descending = bool(places) and places[0][1][0]
     _check(node, names, name, value, parameter)
     if name == "percentile_disc":
@@ -244,17 +245,33 @@ def _check(node: exp.Expr, names: Names, kind: str, value: Scalar, parameter: De
 def _read_mode(node: exp.Expr, names: Names, read: Read) -> Ordered:
     inner, places = _split_order(node.this, read)
     value = read(inner)
-    order = tuple(p for _, p in places[:1])
+    _order_by_itself(node, names, "MODE", value, places)
+    order = tuple(p for _, p in places)
     return AggregateCall("mode", (value,), None, False, value.type.with_null(), order), (value,)
+
+
+def _order_by_itself(
+    node: exp.Expr, names: Names, name: str, value: Scalar, places: Sequence[tuple[Scalar, Place]]
+) -> None:
+    """Fail where MODE or a percentile is ordered by anything but its own values: the map keeps these alone, so which of the most
+    frequent values has the least key, as DuckDB takes it, is not known."""
+    if len(places) > 1 or any(scalar != value for scalar, _ in places):
+        hint = "order by the value itself, x ORDER BY x DESC; ARG_MIN(x, y) is the x of the least y"
+        names.fail(node, f"{name} in the order of something else", "unsupported-aggregate", hint)
 
 
 def _read_list(node: exp.Expr, names: Names, read: Read) -> Ordered:
     inner, places = _split_order(node.this, read)
+    unique = isinstance(inner, exp.Distinct)
     if isinstance(inner, exp.Distinct):
         if len(inner.expressions) != 1:  # what of them is a separator depends on the dialect
             names.fail(node, "a list of several distinct values", "wrong-arity", "STRING_AGG(DISTINCT x, ',')")
         (inner,) = inner.expressions
     value, separator = read(inner), node.args.get("separator")
+    if unique and any(scalar != value for scalar, _ in places):
+        # a value with several keys would be there several times
+        hint = "order distinct values by themselves: STRING_AGG(DISTINCT x, ',' ORDER BY x)"
+        names.fail(node, "distinct values in the order of something else", "unsupported-aggregate", hint)
     if value.type.kind != "string":
         value = call("cast", value, to=STRING)
     given = read(separator) if separator is not None else None

@@ -168,7 +168,7 @@ def _fraction(reader: Reader, node: exp.Expr, wrap: Wrap) -> Term:
 def _mode(reader: Reader, node: exp.Expr, wrap: Wrap) -> Term:
     inner, places = _split(node.this)
     value = reader.read(inner)
-    keys = _keys(reader, places[:1]) or [(value.node, False, True)]
+    keys = _keys(reader, places) or [(value.node, False, True)]  # the compiler takes no key but the value itself
     return _in_order(reader, "mode", value.known, value.node, keys, wrap)
 
 
