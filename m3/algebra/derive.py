@@ -105,8 +105,9 @@ def may_overflow(function: WindowFunction) -> bool:
         return given.precision - given.scale > function.type.precision - function.type.scale
     if function.op in ("lag", "lead") and len(function.args) == 3:
         return not all(a.type.same_as(function.type) or is_null(a) for a in (function.args[0], function.args[2]))
-    counts = {"ntile": function.args[:1], "nth_value": function.args[1:2]}.get(function.op, ())
-    literal = all(isinstance(a, Const) and isinstance(a.value, int) and a.value > 0 for a in counts)
+    nth = function.args[1:2]
+    counts = {"ntile": function.args[:1], "nth_value": nth, "nth_known": nth}.get(function.op, ())
+    literal = all(is_null(a) or (isinstance(a, Const) and isinstance(a.value, int) and a.value > 0) for a in counts)
     frame = function.frame
     distance: object = frame is not None and frame.unit == "range" and {frame.start, frame.end} - {None, 0}
     return not literal or bool(distance)

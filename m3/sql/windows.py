@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 from sqlglot import exp
 
-from m3.algebra.derive import map_function
+from m3.algebra.derive import is_null, map_function
 from m3.algebra.normal import common_type
 from m3.algebra.rows import Branch, Rows, add_conditions
 from m3.algebra.terms import sum_type
@@ -77,6 +77,8 @@ def read_window(node: exp.Window, names: Names, read: Callable[[exp.Expr], Scala
     args = _read_args(inner, op, read)
     if len(args) < LEAST.get(op, 1):
         names.fail(node, f"{name(inner)} OVER: too few arguments", "wrong-arity", HINT)
+    if op in ("nth_value", "nth_known"):
+        args = (args[0], _read_nth(inner, names, args[1]))
     places = node.args["order"].expressions if node.args.get("order") is not None else ()
     order = tuple((read(o.this), bool(o.args.get("desc")), bool(o.args.get("nulls_first"))) for o in places)
     frame = _read_frame(node, names, order) if node.args.get("spec") else None
@@ -96,6 +98,22 @@ def _read_args(inner: exp.Expr, op: str, read: Callable[[exp.Expr], Scalar]) -> 
         if op not in ("row_number", "rank", "dense_rank", "percent_rank", "cume_dist")
         else ()
     )
+
+
+def _read_nth(inner: exp.Expr, names: Names, number: Scalar) -> Scalar:
+    """The number of NTH_VALUE. Below 1 there is no such row, which is NULL in DuckDB and an error in the others, where a literal can
+    never be right."""
+    if number.type.kind != "int" and not is_null(number):
+        names.fail(inner.args["offset"], f"NTH_VALUE of {number.type}", "type-mismatch", "a number from 1 on")
+    positive = isinstance(number, Const) and isinstance(number.value, int) and number.value > 0
+    if positive or is_null(number):
+        return number
+    if names.context.dialect == "duckdb":
+        absent = Const(None, number.type.with_null())
+        return absent if isinstance(number, Const) else call("case", call("lt", number, const(1)), absent, number)
+    if isinstance(number, Const):
+        names.fail(inner.args["offset"], f"NTH_VALUE of {number.value}", "out-of-domain", "a number from 1 on")
+    return number
 
 
 def _read_frame(node: exp.Window, names: Names, order: Sequence[tuple[Scalar, bool, bool]]) -> Frame:

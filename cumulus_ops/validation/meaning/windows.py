@@ -104,6 +104,9 @@ def _place(reader: Reader, node: exp.Expr, inner: exp.Expr, skips: bool) -> Term
     value, spec = reader.read(inner.this), node.args.get("spec")
     args = [value.node]
     if isinstance(inner, exp.NthValue):
+        number = reader.read(inner.args["offset"]).value
+        if isinstance(number, int) and number < 1:  # DuckDB's NULL; the compiler refuses it in other dialects
+            return Term(cast(exp.Null(), value.type), value.type)
         args.append(_whole(reader, inner.args["offset"]))
     start = str(spec.args.get("start")).upper() if spec is not None else "UNBOUNDED"
     end = str(spec.args.get("end") or "CURRENT ROW").upper() if spec is not None else "CURRENT ROW"

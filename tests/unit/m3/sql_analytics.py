@@ -43,6 +43,10 @@ ANALYTICS = {
         D,
         "select emp_id, first_value(salary ignore nulls) over (order by emp_id) as a, last_value(dept_id ignore nulls) over (order by emp_id rows between 2 preceding and 1 following) as b, nth_value(salary, 2 ignore nulls) over (order by emp_id desc) as c, lag(salary ignore nulls) over (order by emp_id) as d, lead(dept_id, 2, -1 ignore nulls) over (order by emp_id) as e from employees",
     ),
+    "nth_of_no_row_is_null": (
+        D,
+        "select emp_id, nth_value(salary, 0) over (order by emp_id) as a, nth_value(ename, -1 ignore nulls) over (order by emp_id) as b, nth_value(emp_id, emp_id - 2) over (order by emp_id rows between unbounded preceding and unbounded following) as c from employees",
+    ),
     "last_that_is_not_null": (
         S,
         "select emp_id, last(salary, true) over (order by emp_id) as a, first(dept_id) over (order by emp_id) as b from employees",

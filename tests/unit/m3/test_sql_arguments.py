@@ -131,7 +131,7 @@ FIRSTS = {"any_value", "arbitrary", "first", "first_value", "last", "last_value"
 NEIGHBOURS = {"first", "first_value", "last", "last_value", "lag", "lead", "nth_value"}
 #: Words that change nothing: DISTINCT of an extreme, NULLs of what skips them anyhow or by default does not, the order of a median.
 IDLE = {
-    "{}(DISTINCT {})": EXTREMES_OF_SETS | {"array_unique_agg"}, "{}({} ORDER BY t)": {"median"},
+    "{}(DISTINCT {})": EXTREMES_OF_SETS | {"array_unique_agg"},
     "{}({}) IGNORE NULLS": FIRSTS | {"array_agg in spark"}, "{}({} IGNORE NULLS)": FIRSTS | {"array_agg in spark"},
     "{}({}) RESPECT NULLS": FIRSTS | NEIGHBOURS | {"array_agg in postgres", "array_agg in duckdb"},
 }  # fmt: skip

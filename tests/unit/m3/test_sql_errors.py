@@ -91,6 +91,8 @@ def underlined(sql: str, error: M3Error) -> str:
         ("select rank() within group (order by x) from r", "unsupported-expression", "rank() within group (order by x)"),
         ("select sum(x) over (order by x range between 1.5 preceding and current row) from r", "unsupported-window", "1.5"),
         ("select sum(x ignore nulls) over (order by k) from r", "unsupported-window", "sum(x ignore nulls) over (order by k)"),
+        ("select nth_value(x, 0) over (order by k) from r", "out-of-domain", "0"),
+        ("select nth_value(x, s) over (order by k) from r", "type-mismatch", "s"),
         ("select k from r where sum(x) over () > 1", "misplaced-aggregate", "sum(x)"),
         ("select k from r group by sum(x)", "group-by", "sum(x)"),
         ("select distinct k from r order by x", "order-by", "k from r order by x"),
