@@ -106,7 +106,7 @@ def _place(reader: Reader, node: exp.Expr, inner: exp.Expr, skips: bool) -> Term
     if isinstance(inner, exp.NthValue):
         number = reader.read(inner.args["offset"]).value
         if isinstance(number, int) and number < 1:  # DuckDB's NULL; the compiler refuses it in other dialects
-            return Term(cast(exp.Null(), value.type), value.type)
+            return Term(cast(exp.Null(), value.known), value.known)
         args.append(_whole(reader, inner.args["offset"]))
     start = str(spec.args.get("start")).upper() if spec is not None else "UNBOUNDED"
     end = str(spec.args.get("end") or "CURRENT ROW").upper() if spec is not None else "CURRENT ROW"
