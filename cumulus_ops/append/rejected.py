@@ -18,6 +18,7 @@ from cumulus_ops.append.batches import DropBatches
 from cumulus_ops.catalog.catalog import Catalog
 from cumulus_ops.catalog.records import Batch, LogFile, NewBatch, Step
 from cumulus_ops.files.columns import EVENT, OFFSET, OP, REJECTED_SCHEMA, SIGN, UPDATE, VERSION, Malformed, RawFile
+from cumulus_ops.files.formats import by_newest_names
 from cumulus_ops.files.landed import changes, event_cuts
 from cumulus_ops.files.log_files import NewFile, OpenLog, StoredFile, read_log, read_rows
 from cumulus_ops.keys.stage import KeyStage, move, take_out
@@ -155,6 +156,7 @@ def read_rejected(
         as_new: leave out the numbers of their events: each row is a new event.
     """
     names = [OP, *([] if as_new else [EVENT]), *(c.name for c in relation.columns)]
+    names += [other for older in settings.older.values() for other in older]
     tables = []
     for file in files:
         table = read_log(root, file)
@@ -180,7 +182,7 @@ def read_rejected(
         begins = changes(numbers[order])
     ends = event_cuts([begins], len(order), PIECE_ROWS)
     for begin, end in pairwise([0, *ends]):
-        yield _read_piece(rejected, order[begin:end], relation, names, given, settings)
+        yield by_newest_names(_read_piece(rejected, order[begin:end], relation, names, given, settings), settings.older)
 
 
 def _parse_records(rejected: pa.Table | pa.RecordBatch) -> list[dict[str, object]]:

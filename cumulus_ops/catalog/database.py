@@ -504,9 +504,17 @@ class Database:
             raise not_initialised()
         if self.known_identity is not None and row.generation != self.known_identity.generation:
             raise generation_over()
-        if self.known_revision is not None and row.revision != self.known_revision:
-            raise RevisionOver.of(self.known_revision, row.revision)
+        self.require_revision(row.revision)
         return row
+
+    def require_revision(self, current: int) -> None:
+        """See that the revision that this process has opened is the ``current`` one.
+
+        Raises:
+            RevisionOver: it is not.
+        """
+        if self.known_revision is not None and current != self.known_revision:
+            raise RevisionOver.of(self.known_revision, current)
 
     def make_visible(
         self,

@@ -93,6 +93,7 @@ class EventLog(Part):
         Raises:
             InputProblem: the coordinator has voted to end its last epoch.
             SetupProblem: the project says something else by now about what may be appended.
+            RevisionOver: another revision was deployed, whose relations may have other columns.
             Conflict: the coordinator's epoch or sequence has moved, the drop was appended by somebody else, what is retried is not
                 put aside any more, the source is at another position, a key index is another one (``keys-moved``), a value was sealed
                 meanwhile (``seals-moved``), or the lease of the step that wrote its files is over.
@@ -108,6 +109,8 @@ class EventLog(Part):
                 raise Conflict(
                     "the coordinator moved on", kind="append-conflict", place=f"coordinator {new.coordinator}"
                 )
+            # The coordinator is locked, and a switch waits for that: so it stays so.
+            self._db.require_revision(connection.execute(select(t.program.c.revision)).scalar_one())
             at = _require_declared(connection, new.coordinator, sealing, declared)
             if sealing is not None and sealing.has_seals:
                 self._db.lock(connection)  # who closes values sees the seals of others, and who leaves

@@ -143,7 +143,15 @@ class Revisions(Part):
         return int(self._db.read(query.where(b.state == "appended", b.read_at.is_not(None)))[0][0])
 
     def commit_switch(
-        self, number: int, base: int, step: Step, at: int, runs: Sequence[NewRun], *, derives: bool
+        self,
+        number: int,
+        base: int,
+        step: Step,
+        at: int,
+        runs: Sequence[NewRun],
+        *,
+        derives: bool,
+        appended: int | None = None,
     ) -> int:
         """Make a revision the current one, from the epoch after ``base`` on.
 
@@ -154,6 +162,7 @@ class Revisions(Part):
             at: the commit up to which live batches are corrected, and maps are refreshed (inclusive); the runs have read the same.
             runs: what the live batches add to its groups.
             derives: whether it has derived maps.
+            appended: the last batch (its id) of which it is known that its rows are rows of the changed relations; None if these are as they were.
 
         Returns:
             the commit's number.
@@ -162,12 +171,19 @@ class Revisions(Part):
             Conflict: something was committed since ``at``, or an epoch; or somebody else is switching.
         """
         with self._db.begin() as connection:
+            # Appends under way are waited for, and who was started before is refused then. They lock their coordinator first, too.
+            connection.execute(select(t.coordinator.c.index).order_by(t.coordinator.c.index).with_for_update()).all()
             program = self._db.lock(connection)
             row = self._require(connection, number, base)
             if (row.lease, row.step) != (step.lease, step.number) or not _is_held(connection, row):
                 raise Conflict("its lease is over", kind="lease-over", place=f"step {step.label}", hint="run it again")
             if program.last_commit != at or _newest(connection) != base:
                 raise Conflict("something was committed meanwhile", kind="switch-conflict", place=f"revision {number}")
+            if appended is not None and connection.execute(select(func.max(t.batch.c.id))).scalar() not in (
+                None,
+                appended,
+            ):
+                raise Conflict("something was appended meanwhile", kind="switch-conflict", place=f"revision {number}")
             commit = self._db.make_visible(connection, program, "switch", runs, [at] * len(runs))
             # What a program without corrections said of its batches does not hold for this one's groups.
             live = (t.batch.c.state == "applied", t.batch.c.clock.is_not(None))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import m3
@@ -18,6 +18,7 @@ from cumulus_ops.opening.runtime import Runtime, build_program, digest_of, find_
 from cumulus_ops.project.definition import definition_of
 from cumulus_ops.project.errors import InputProblem
 from cumulus_ops.project.project_file import FILE_NAME
+from cumulus_ops.project.settings import Project
 from m3.carry import carry_over
 from m3.clock import CLOCK
 from m3.confluence.proof import prove
@@ -25,7 +26,7 @@ from m3.datatypes import Type
 from m3.formatting import program_from_json
 from m3.program import MapDecl, Program, Relation
 
-__all__ = ["Change", "find_change"]
+__all__ = ["Change", "check_what_came", "find_change"]
 
 
 @dataclass(frozen=True)
@@ -35,7 +36,7 @@ class Change:
     ``views``: what becomes of those that do not stay as they are, ``added``, ``changed`` or ``removed``; ``relations``: what becomes of
     relations, in words. ``plan`` and ``coordination`` are what is to be maintained, ``record`` is how it is registered. ``fresh``: its groups that are new, and
     ``copies`` its new copies of groups that stay; ``dropped``: groups that go. ``reads``: the relations whose events a backfill reads. ``is_replanned``: all maps
-    are made anew, as they would be planned today."""
+    are made anew, as they would be planned today. ``checked``: where relations have changed, the last batch of which it is known that its rows are rows of these."""
 
     views: Mapping[str, str]
     relations: Mapping[str, str]
@@ -48,6 +49,7 @@ class Change:
     dropped: frozenset[str]
     reads: frozenset[str]
     is_replanned: bool = False
+    checked: int | None = None
 
     @property
     def is_nothing(self) -> bool:
@@ -74,8 +76,7 @@ def find_change(rt: Runtime, *, replan: bool = False) -> Change:
     place = str(rt.as_edited.folder / FILE_NAME)
     anew = "`cumulus anew` makes all maps again from the event log"
     _require_final_rows_to_stay(rt, views, place)
-    if relations:
-        check_log(rt.as_edited, rt.catalog, (rt.program, *past), new)
+    checked = check_log(rt.as_edited, rt.catalog, (rt.program, *past), new) if relations else None
     in_order = not rt.plan.versions.summed or prove(new).grain != "batch"
     if in_order and m3.format_program(old) != m3.format_program(new):
         message = "the order of events matters for this program, so no part of it can be made for itself"
@@ -99,7 +100,7 @@ def find_change(rt: Runtime, *, replan: bool = False) -> Change:
         text=text,
         compiled=plan.json,
         choices=plan.choices_json,
-        definition=definition_of(replace(rt.project, dialect=rt.as_edited.dialect)),
+        definition=definition_of(_keep_settings(rt, new)),
         coordination=coordination.to_json(),
     )
     return Change(
@@ -114,6 +115,41 @@ def find_change(rt: Runtime, *, replan: bool = False) -> Change:
         frozenset(rt.plan.groups) - kept,
         relations_read(plan, fresh) if fresh else frozenset(),
         replan,
+        checked,
+    )
+
+
+def check_what_came(rt: Runtime, change: Change) -> int | None:
+    """See that what was appended since a change was found has rows of its relations, too; returns the last batch's id, None if these have not changed.
+
+    Raises:
+        InputProblem: some row is none.
+    """
+    if change.checked is None:
+        return None
+    past = (rt.program, *past_programs(rt.catalog))
+    return check_log(rt.as_edited, rt.catalog, past, change.plan.program, change.checked)
+
+
+def _keep_settings(rt: Runtime, new: Program) -> Project:
+    """The project with the keys and seals that it has, of the columns as they are called from now on. Others are declared after the switch."""
+    called = {r.name: {r.in_log(c.name): c.name for c in r.columns} for r in new.relations}
+
+    def names(relation: str, columns: Sequence[str]) -> tuple[str, ...]:
+        stored = rt.project.relation(relation).in_log
+        return tuple(called[relation][stored(c)] for c in columns if stored(c) in called[relation])
+
+    seals = {
+        relation: tuple(replace(s, columns=names(relation, s.columns)) for s in of)
+        for relation, of in rt.project.seals.items()
+        if relation in called
+    }
+    return replace(
+        rt.project,
+        dialect=rt.as_edited.dialect,
+        keys={relation: key for relation, key in rt.project.keys.items() if relation in called},
+        seals={relation: tuple(s for s in of if s.columns) for relation, of in seals.items()},
+        insert_only=tuple(relation for relation in rt.project.insert_only if relation in called),
     )
 
 

@@ -24,7 +24,7 @@ from cumulus_ops.catalog.revisions import Deployment
 from cumulus_ops.compute.extend import ExtendTask
 from cumulus_ops.compute.reading import BatchRef
 from cumulus_ops.coordination.plan import write_plan
-from cumulus_ops.deploying.changes import Change, find_change
+from cumulus_ops.deploying.changes import Change, check_what_came, find_change
 from cumulus_ops.epochs.checkpoint import correct, refresh
 from cumulus_ops.files.net_tables import choose_base_files
 from cumulus_ops.maps.deltas import VERSION, project_deltas
@@ -261,8 +261,10 @@ def _switch(rt: Runtime, new: Runtime, change: Change, begun: Deployment) -> flo
                     at = _settle(rt)
                     runs = _extend_live(rt, new, change, begun.base, at, step)
                     reach("switch.before-commit")
-                    derives = bool(new.plan.derived)
-                    rt.catalog.revisions.commit_switch(begun.number, begun.base, step, at, runs, derives=derives)
+                    derives, appended = bool(new.plan.derived), check_what_came(rt, change)
+                    rt.catalog.revisions.commit_switch(
+                        begun.number, begun.base, step, at, runs, derives=derives, appended=appended
+                    )
                     return time.monotonic() - started
                 except Conflict:
                     if attempt == ATTEMPTS - 1 or rt.catalog.snapshots.newest() != begun.base:

@@ -44,7 +44,7 @@ def compact(rt: Runtime) -> int:
     since = rt.catalog.net_tables.log_since(epoch, {name: net.epoch for name, net in nets.items()})
     due = [
         relation
-        for relation in rt.program.relations
+        for relation in rt.as_of(epoch).program.relations  # a snapshot of the revision before is proved from it
         if relation.name in since
         and is_due(nets[relation.name].rows if relation.name in nets else 0, since[relation.name])
     ]

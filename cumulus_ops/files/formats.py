@@ -10,7 +10,7 @@ Lines that are not rows at all come back as :class:`~cumulus_ops.files.columns.M
 from __future__ import annotations
 
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -25,7 +25,7 @@ from cumulus_ops.project.errors import InputProblem
 from cumulus_ops.project.settings import LandingSettings
 from m3.program import Relation
 
-__all__ = ["FORMATS", "format_of", "read_raw"]
+__all__ = ["FORMATS", "by_newest_names", "format_of", "read_raw"]
 
 
 #: How the name of a file ends -> its format.
@@ -65,7 +65,11 @@ def read_raw(path: Path, relation: Relation, rows: int, settings: LandingSetting
     Raises:
         InputProblem: the file cannot be read, or has not the relation's columns.
     """
-    schema = relation_schema(relation).append(pa.field(OP, pa.string())).append(pa.field(EVENT, pa.int64()))
+    schema = relation_schema(relation)
+    for name, older in settings.older.items():
+        for other in older:
+            schema = schema.append(pa.field(other, schema.field(name).type))
+    schema = schema.append(pa.field(OP, pa.string())).append(pa.field(EVENT, pa.int64()))
     kind = next((kind for ending, kind in FORMATS.items() if path.name.lower().endswith(ending)), "")
     try:
         check_signature(path, kind, memory)
@@ -77,7 +81,8 @@ def read_raw(path: Path, relation: Relation, rows: int, settings: LandingSetting
             case _:
                 raws = read_json(path, schema, settings, memory)
         for raw in raws:
-            yield replace(raw, ops=settings.ops)
+            _refuse_waiting(path, raw, settings)
+            yield replace(by_newest_names(raw, settings.older), ops=settings.ops)
     except (pa.ArrowException, OSError, EOFError, UnicodeError, zlib.error, MemoryError, OverflowError) as problem:
         words = str(problem).partition("\n")[0][:300] or type(problem).__name__
         raise InputProblem(
@@ -86,3 +91,31 @@ def read_raw(path: Path, relation: Relation, rows: int, settings: LandingSetting
             place=str(path),
             hint="write the file again at the source, and deliver it as a new drop",
         ) from problem
+
+
+def by_newest_names(raw: RawFile, older: Mapping[str, Sequence[str]]) -> RawFile:
+    """A file whose columns have the names that they have now, where it has some by older ones."""
+    if not older:
+        return raw
+    found = raw.columns.column_names
+    names, taken = dict[str, str](), set(found)
+    for name, others in older.items():
+        old = next((other for other in others if other in taken), None)
+        if name not in taken and old is not None:
+            names[old] = name
+    gone = {other for others in older.values() for other in others} - names.keys()
+    columns = raw.columns.select([name for name in found if name not in gone])
+    return replace(raw, columns=columns.rename_columns([names.get(n, n) for n in columns.column_names]))
+
+
+def _refuse_waiting(path: Path, raw: RawFile, settings: LandingSettings) -> None:
+    """A file with columns that are declared, and not deployed, is for later: now they would be left out."""
+    found = {name.strip().casefold() for name in raw.ignored}
+    there = [name for name in settings.waiting if name.casefold() in found]
+    if there:
+        raise InputProblem(
+            f"has the column {min(there)}, which cumulus.yaml declares, and which is not deployed yet",
+            kind="column-not-deployed",
+            place=str(path),
+            hint="`cumulus deploy`, and then `cumulus quarantine retry`",
+        )

@@ -22,6 +22,7 @@ from cumulus_ops.catalog.net_tables import LogSince, NetTable
 from cumulus_ops.catalog.records import LogFile
 from cumulus_ops.files.columns import OFFSET, SIGN, VERSION, event_schema
 from cumulus_ops.files.log_files import NewFile, OpenLog, verify_log
+from cumulus_ops.files.projection import as_stored
 from cumulus_ops.maps.columns import hash_columns, stack, to_logical, to_physical, whole_column
 from cumulus_ops.project.errors import IntegrityProblem
 from cumulus_ops.project.versions import epoch_end
@@ -99,11 +100,12 @@ def write_net_table(
     """
     schema = event_schema(relation).append(pa.field(VERSION, pa.int64()))
     parts = max(1, -(-sum(file.rows for file in files) // rows))
-    new = NewFile(root, f"net/{relation.name}", schema, label)
+    in_log = schema.empty_table().rename_columns([relation.in_log(name) for name in schema.names]).schema
+    new = NewFile(root, f"net/{relation.name}", in_log, label)
     try:
         for part in range(parts):
             for table in _written(net_rows(root, relation, files, rows, (part, parts)), relation, schema, epoch):
-                new.write(table)
+                new.write(as_stored(relation, table))
         new.close()
     except BaseException:
         new.discard()
@@ -140,7 +142,7 @@ def _read(root: Path, relation: Relation, files: Sequence[LogFile]) -> Iterator[
     for file in files:
         with OpenLog(root, file) as opened:
             for group in range(len(opened.groups)):
-                table = opened.read([*names, SIGN], [group])
+                table = opened.read_rows(relation, [*names, SIGN], [group])
                 arrays = [to_physical(table[column.name], column.type) for column in relation.columns]
                 yield pa.table([*arrays, table[SIGN].cast(pa.int64())], [*names, SIGN])
 

@@ -128,7 +128,7 @@ def _called_as(old: Relation, new: Relation) -> Relation:
 # What cannot become of a relation that has events: then some of them would not be rows of it.
 
 
-def check_log(project: Project, catalog: Catalog, past: Sequence[Program], new: Program, since: int = 0) -> None:
+def check_log(project: Project, catalog: Catalog, past: Sequence[Program], new: Program, since: int = 0) -> int:
     """See that the events of the log are events of a changed program's relations.
 
     Args:
@@ -138,10 +138,14 @@ def check_log(project: Project, catalog: Catalog, past: Sequence[Program], new: 
         new: the changed program, which has followed them (:func:`follow`).
         since: only batches with later ids are looked at.
 
+    Returns:
+        the last batch's id; those that come later have not been looked at.
+
     Raises:
         InputProblem: a type is narrower; a column is not to be NULL, and some rows have no value; or a key is declared, and rows break it.
     """
-    counted = {b.id for b in catalog.log.batches() if b.state not in LEFT_OUT and b.id > since}
+    batches = [b for b in catalog.log.batches() if b.id > since]
+    counted = {b.id for b in batches if b.state not in LEFT_OUT}
     files: dict[str, list[LogFile]] = {}
     for file in catalog.log.files():
         if file.batch in counted:
@@ -154,6 +158,7 @@ def check_log(project: Project, catalog: Catalog, past: Sequence[Program], new: 
             raise InputProblem(message, kind=kind, place=str(project.folder / FILE_NAME), hint=hint)
         if relation.key and (known is None or known.key != relation.key):
             _require_key(project, catalog, relation)
+    return max((b.id for b in batches), default=since)
 
 
 def _find_contradictions(

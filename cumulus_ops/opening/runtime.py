@@ -25,7 +25,7 @@ from cumulus_ops.layout.plans import ProgramPlan, plan_json, plan_program
 from cumulus_ops.light import lazy_module
 from cumulus_ops.maps.packs import FORMAT
 from cumulus_ops.opening.claims import check_claim, claim_state, look_at_claim, read_claim
-from cumulus_ops.opening.columns import follow, past_programs
+from cumulus_ops.opening.columns import follow, past_programs, renamed_as
 from cumulus_ops.project.definition import definition_of, with_definition
 from cumulus_ops.project.errors import InputProblem, RevisionOver, SetupProblem
 from cumulus_ops.project.settings import Project
@@ -340,7 +340,7 @@ def find_changed_views(
         today = m3.compile_views(project.name, relations, deployed.views, deployed.dialect)
     except m3.M3Error:  # this version refuses what an earlier one has taken
         return found, frozenset()
-    changed = carry.changed_views(today, made)
+    changed = carry.changed_views(renamed_as(today, made), made)
     same = frozenset(name for name, what in found.items() if what == "changed" and name not in changed)
     return {name: what for name, what in found.items() if name not in same}, same
 

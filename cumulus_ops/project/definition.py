@@ -29,6 +29,13 @@ def definition_of(project: Project) -> str:
     return json.dumps(data, sort_keys=True)
 
 
+def _waiting(project: Project, program: Program) -> dict[str, frozenset[str]]:
+    """The columns that a folder declares and a program does not have, of relations that it has."""
+    known = {r.name: {c.name for c in r.columns} for r in program.relations}
+    found = {r.name: frozenset(c.name for c in r.columns) - known[r.name] for r in project.relations if r.name in known}
+    return {name: columns for name, columns in found.items() if columns}
+
+
 def with_definition(project: Project, program: Program, definition: str) -> Project:
     """The project as a stored program, and what is stored beside it, define it; its settings are those that it has.
 
@@ -49,4 +56,5 @@ def with_definition(project: Project, program: Program, definition: str) -> Proj
             for relation, of in data["seals"].items()
         },
         insert_only=tuple(data["insert_only"]),
+        waiting=_waiting(project, program),
     )

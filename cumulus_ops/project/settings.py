@@ -9,7 +9,7 @@ from __future__ import annotations
 import datetime
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
@@ -102,11 +102,14 @@ OP_WORDS = {
 class LandingSettings:
     """How landed files are read. ``null_values``: unquoted CSV fields that are NULL, beside the empty one. ``ops``: more words of the
     column ``op``, each for ``I``, ``D`` or ``U``; ``insert`` if all rows of files without that column are inserts. ``delimiter``: between
-    the fields of CSV files, None to take it from the header."""
+    the fields of CSV files, None to take it from the header. ``older``: column -> the names that it had before, by which it is found where it is not there by its
+    own. ``waiting``: columns that are declared, and not deployed yet."""
 
     null_values: tuple[str, ...] = ()
     ops: Mapping[str, str] | Literal["insert"] = field(default_factory=dict)
     delimiter: str | None = None
+    older: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    waiting: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True)
@@ -265,7 +268,10 @@ class Project:
 
     def settings_of(self, relation: str) -> LandingSettings:
         """How the landed files of a relation are read: as it says itself, or else as all are."""
-        return self.files_of.get(relation, self.files)
+        settings, waiting = self.files_of.get(relation, self.files), self.waiting.get(relation, frozenset())
+        renamed = self.renamed.get(relation, {})
+        older = next((_older_names(r, renamed) for r in self.relations if r.name == relation), {})
+        return replace(settings, older=older, waiting=waiting) if older or waiting else settings
 
     keys: Mapping[str, KeySettings] = field(default_factory=dict)
     #: relation -> its seals; relations that have only inserts; a file that says what becomes of the views' answers
@@ -273,6 +279,8 @@ class Project:
     insert_only: tuple[str, ...] = ()
     #: relation -> column -> the names that it had before, the newest first (``was:``)
     renamed: Mapping[str, Mapping[str, tuple[str, ...]]] = field(default_factory=dict)
+    #: relation -> columns that the folder declares, and the revision that is maintained does not have
+    waiting: Mapping[str, frozenset[str]] = field(default_factory=dict)
     #: view -> its file
     view_files: Mapping[str, Path] = field(default_factory=dict)
     dataflow: Path | None = None
@@ -304,6 +312,23 @@ class Project:
     def memory_bytes(self) -> int:
         """What a step may hold: ``memory``, or half of the machine's, divided by the coordinators."""
         return self.memory or max(LEAST_MEMORY, machine_memory() // 2 // self.coordinators)
+
+
+def _older_names(relation: Relation, renamed: Mapping[str, tuple[str, ...]]) -> dict[str, tuple[str, ...]]:
+    """column -> names that it had before, and no column has now.
+
+    >>> from m3.datatypes import INT
+    >>> from m3.program import Column
+    >>> columns = Column("a", INT), Column("b", INT)
+    >>> _older_names(Relation("r", columns, stored=(("a", "c"), ("b", "b~2"))), {"a": ("b", "d")})
+    {'a': ('d', 'c')}
+    """
+    names = {c.name for c in relation.columns}
+    found = {}
+    for name in names:
+        known = dict.fromkeys((*renamed.get(name, ()), relation.in_log(name)))
+        found[name] = tuple(other for other in known if other not in names and other.isidentifier())
+    return {name: older for name, older in found.items() if older}
 
 
 #: Less is not enough for a batch.

@@ -1,0 +1,173 @@
+"""Columns that change while a project runs, as a person changes them: what is deployed, what waits, and what is refused."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+from cumulus_ops.cli.main import main
+from cumulus_ops.deploying import deploy as deploying
+from cumulus_ops.opening.runtime import Runtime, open_runtime
+from cumulus_ops.project.errors import InputProblem, RevisionOver
+from cumulus_ops.project.project_file import load_project
+from tests.support.projects import append_events
+
+Call = Callable[..., Result]
+FILE = """name: shop
+relations:
+  orders: {{{0}}}
+sources: {{landing: {{path: landing, settle: 0s}}}}
+epochs: {{length: 1s, start: 2026-01-01T00:00:00Z}}
+views: {{{1}}}
+executor: {{kind: inprocess}}
+validation: {{policy: off}}
+"""
+COLUMNS = 'columns: {id: bigint, price: "decimal(9,2)", note: string null}'
+VIEWS = {"total": "SELECT SUM(price) AS total FROM orders"}
+
+
+@pytest.fixture
+def call(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Call:
+    """A project with an epoch of two orders."""
+    monkeypatch.setenv("CUMULUS_PROJECT", str(tmp_path))
+
+    def caller(*arguments: object) -> Result:
+        return CliRunner().invoke(main, [str(a) for a in arguments], catch_exceptions=False)
+
+    declare(tmp_path, COLUMNS, VIEWS)
+    land(tmp_path, "d1", "id,price,note,op,event\n1,1.50,x,I,1\n2,2.50,,I,2\n")
+    assert caller("init", tmp_path).exit_code == 0
+    assert caller("run").exit_code == 0
+    return caller
+
+
+def declare(folder: Path, relation: str, views: dict[str, str]) -> None:
+    for name, text in views.items():
+        (folder / f"{name}.sql").write_text(text)
+    (folder / "cumulus.yaml").write_text(FILE.format(relation, ", ".join(f"{name}: {name}.sql" for name in views)))
+
+
+def land(folder: Path, drop: str, text: str) -> None:
+    place = folder / "landing" / "0" / drop
+    place.mkdir(parents=True)
+    (place / "orders.csv").write_text(text)
+
+
+def rows(call: Call, view: str) -> list[dict[str, object]]:
+    result = call("query", view, "--json")
+    assert result.exit_code == 0, result.output
+    return [{name: value for name, value in row.items() if name != "final_by"} for row in json.loads(result.stdout)]
+
+
+def test_columns_are_added_renamed_widened_and_removed(call: Call, tmp_path: Path) -> None:
+    views = {
+        "total": "SELECT SUM(amount) AS total FROM orders",
+        "tags": "SELECT tag, COUNT(*) AS n FROM orders GROUP BY tag",
+    }
+    declare(tmp_path, 'columns: {tag: string null, amount: {type: "decimal(12,3)", was: price}, id: bigint}', views)
+    land(tmp_path, "d2", "id,price,tag,op,event\n3,3.50,early,I,3\n")
+    assert call("run").exit_code == 0
+    aside = call("quarantine", "list").stdout
+    assert "column-not-deployed" in aside
+    assert "cumulus deploy" in aside
+    said = call("plan", "--no-rows").stdout
+    for words in ("tag added", "note removed", "price is called amount", "DECIMAL(9, 2) becomes DECIMAL(12, 3)"):
+        assert words in said
+    assert call("deploy", "--yes").exit_code == 0
+    assert call("quarantine", "retry", "F1").exit_code == 0
+    land(tmp_path, "d3", "id,amount,tag,op,event\n4,4.125,late,I,4\n")
+    land(tmp_path, "d4", "event,op,id,price\n1,I,1,1.50\n5,I,5,5\n")  # by its older name; and an event that came before
+    assert call("run").exit_code == 0
+    assert rows(call, "total") == [{"total": "16.625"}]
+    found = {row["tag"]: row["n"] for row in rows(call, "tags")}
+    assert found == {None: 3, "early": 1, "late": 1}
+
+
+REFUSED = {
+    "columns: {id: bigint, price: bigint, note: string null}": "type-narrowed",
+    'columns: {id: bigint, price: "decimal(9,1)", note: string null}': "type-narrowed",
+    'columns: {id: string, price: "decimal(9,2)", note: string null}': "type-narrowed",
+    'columns: {id: bigint, price: "decimal(9,2)", note: string}': "null-in-log",
+    'columns: {id: bigint, price: "decimal(9,2)", more: bigint}': "column-without-values",
+    "columns: {id: bigint, note: string null}": "unknown-column",
+    f"key: [price], {COLUMNS}": "",
+    'columns: {id: "decimal(19,0)", price: "decimal(9,2) null", note: string null}': "",
+}
+
+
+@pytest.mark.parametrize("relation", REFUSED)
+def test_what_the_log_contradicts_is_refused(call: Call, tmp_path: Path, relation: str) -> None:
+    declare(tmp_path, relation, VIEWS)
+    plan, deployed = call("plan", "--no-rows"), call("deploy", "--yes")
+    if REFUSED[relation]:
+        assert REFUSED[relation] in plan.stderr
+        assert REFUSED[relation] in deployed.stderr
+    assert (plan.exit_code == 0, deployed.exit_code == 0) == (not REFUSED[relation],) * 2
+    assert rows(call, "total") == [{"total": "4.00"}]
+
+
+def test_a_key_that_rows_break_is_refused(call: Call, tmp_path: Path) -> None:
+    land(tmp_path, "d2", "id,price,note,op,event\n1,9,y,I,3\n")
+    assert call("run").exit_code == 0
+    declare(tmp_path, f"key: [id], {COLUMNS}", VIEWS)
+    assert "key-broken" in call("deploy", "--yes").stderr
+
+
+def test_who_has_opened_the_revision_before_appends_nothing(call: Call, tmp_path: Path) -> None:
+    with open_runtime(load_project(tmp_path)) as old:
+        declare(tmp_path, COLUMNS.replace("note: string null", "note: string null, more: bigint null"), VIEWS)
+        assert call("deploy", "--yes").exit_code == 0
+        with pytest.raises(RevisionOver):
+            append_events(old, 0, [("orders", 1, (9, None, None))], "late")
+
+
+def test_null_that_comes_while_it_is_ruled_out_ends_the_deployment(
+    call: Call, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    declare(tmp_path, COLUMNS.replace('"decimal(9,2)"', '"decimal(9,2) null"'), VIEWS)
+    assert call("deploy", "--yes").exit_code == 0
+    declare(tmp_path, COLUMNS, VIEWS)
+    settle = deploying._settle
+
+    def late(rt: Runtime) -> int:
+        at = settle(rt)
+        append_events(rt, 0, [("orders", 1, (9, None, None))], "late")
+        return at
+
+    monkeypatch.setattr(deploying, "_settle", late)
+    with open_runtime(load_project(tmp_path)) as rt, pytest.raises(InputProblem, match="NOT NULL"):
+        deploying.deploy(rt)
+    with open_runtime(load_project(tmp_path)) as rt:
+        assert rt.program.relation_by_name["orders"].columns[1].type.nullable
+
+
+def test_a_name_that_another_column_had_is_a_new_column(call: Call, tmp_path: Path) -> None:
+    declare(
+        tmp_path, 'columns: {id: bigint, amount: {type: "decimal(9,2)", was: price}, price: "decimal(9,2) null"}', VIEWS
+    )
+    assert call("deploy", "--yes").exit_code == 0
+    assert rows(call, "total") == [{"total": None}]
+    land(tmp_path, "d2", "id,amount,price,op,event\n3,7,0.25,I,3\n")
+    assert call("run").exit_code == 0
+    assert rows(call, "total") == [{"total": "0.25"}]
+
+
+def test_a_rename_is_undone_by_a_rollback(call: Call, tmp_path: Path) -> None:
+    declare(
+        tmp_path,
+        'columns: {id: bigint, amount: {type: "decimal(9,2)", was: price}, note: string null}',
+        {"total": "SELECT SUM(amount) AS total FROM orders"},
+    )
+    assert "1 table of maps reused" in call("plan", "--no-rows").stdout
+    assert call("deploy", "--yes").exit_code == 0
+    assert call("deploy", "--rollback", "--yes").exit_code == 0
+    with open_runtime(load_project(tmp_path)) as rt:
+        (relation,) = rt.program.relations
+        assert [(c.name, relation.in_log(c.name)) for c in relation.columns] == [
+            (n, n) for n in ("id", "price", "note")
+        ]
+    assert rows(call, "total") == [{"total": "4.00"}]
