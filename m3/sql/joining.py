@@ -9,11 +9,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from m3.algebra.rows import Branch, Rows, add_conditions, bind, is_row, product
+from m3.algebra.rows import Branch, Rows, add_conditions, bind, is_row, outer, product
 from m3.datatypes import BOOL
 from m3.program import Relation
 from m3.scalars import Const, Key, Scalar, Var, call, const, named, vars_of
-from m3.sql.block import Block, From, Join, Query, Subquery, Table, columns_of, is_placeholder
+from m3.sql.block import Block, From, Join, Query, Subquery, Table, columns_of, is_placeholder, placeholders
 from m3.sql.correlation import (
     Space,
     close,
@@ -25,6 +25,7 @@ from m3.sql.correlation import (
     store_rows,
 )
 from m3.sql.names import Context
+from m3.sql.normalise import find_scalars
 from m3.sql.subqueries import compare
 
 __all__ = ["BRANCHES", "Case", "Workspace", "decide", "join_tables"]
@@ -206,14 +207,47 @@ def _read_table(table: Table, space: Workspace) -> list[Branch]:
     return rename_columns(replace(rows, branches=branches), table.columns)
 
 
+def _ask_sides(join: Join, space: Workspace, right: list[Branch]) -> tuple[list[Branch], list[Var]]:
+    """The rows of the right side of an outer join, which know the subqueries of its ON that read only them, and these; those that read
+    only the left side are known to the workspace's rows. Which rows lack a match is asked of each side by itself, so a subquery
+    that reads both sides is refused."""
+    mine, theirs = ({v.key for v in columns_of(side)} for side in (join.left, join.right))
+    asked: dict[bool, list[Var]] = {False: [], True: []}
+    for key in placeholders(join.on):
+        subquery = space.subqueries[key]
+        read = _find_reads(subquery, space)
+        lateral = any(mine & outer((*b.conditions, *b.env.values())).keys() for b in right)
+        if (read & mine and read & theirs) or lateral:
+            message = "a subquery in the ON of an outer join that reads both of its sides"
+            space.context.source.fail(subquery.node, message, "unsupported-join", "join a derived table")
+        asked[bool(read & theirs) or not (read & mine or join.side == "RIGHT")].append(subquery.variable)
+    space.expand(asked[False])
+    left, columns = space.branches, space.columns
+    space.branches, space.columns = right, columns_of(join.right)
+    space.expand(asked[True])
+    right, space.branches, space.columns = space.branches, left, columns
+    return right, asked[True]
+
+
+def _find_reads(subquery: Subquery, space: Workspace) -> set[Key]:
+    """The variables in a subquery, and in those that its operands ask."""
+    found = {key for scalar in find_scalars(subquery) for key in vars_of(scalar)}
+    nested = (found & space.subqueries.keys()) - {subquery.variable.key}
+    return found.union(*(_find_reads(space.subqueries[key], space) for key in nested))
+
+
 def _join_sides(join: Join, space: Workspace) -> None:
-    right = _read_operand(join.right, space)
+    right, asked = _read_operand(join.right, space), []  # type: tuple[list[Branch], list[Var]]
+    if join.side and placeholders(join.on):
+        right, asked = _ask_sides(join, space, right)
     if join.side == "FULL" and len(space.branches) * (len(right) + 2) + 2 * len(right) > BRANCHES:
         space.compact(most=1)  # before the join it is cheaper than behind it, where there are more branches
     left, side = space.branches, join.side
     mine, theirs = columns_of(join.left), columns_of(join.right)
     if len(left) * len(right) > BRANCHES and len(right) > 1:
-        right = store_rows(space, right, [v for v in theirs if v.key in right[0].env and space.reads.get(v.key)])
+        right = store_rows(
+            space, right, [v for v in (*theirs, *asked) if v.key in right[0].env and space.reads.get(v.key)]
+        )
     lonely = _subtract_matches(space, left, right, join.on, theirs) if side in ("LEFT", "FULL") else []
     others = _subtract_matches(space, right, left, join.on, mine) if side in ("RIGHT", "FULL") else []
     space.columns = columns_of(Join(join.left, join.right, side))

@@ -19,7 +19,7 @@ from m3.sql.alternatives import split_alternatives
 from m3.sql.balance import balance_full_joins
 from m3.sql.block import Block, Combined, Constants, From, Join, Limited, Numbers, Query, Table, placeholders
 
-__all__ = ["normalise"]
+__all__ = ["find_scalars", "normalise"]
 
 
 def normalise(query: Query, *, ordered: bool = True) -> Query:
@@ -65,7 +65,7 @@ def normalise(query: Query, *, ordered: bool = True) -> Query:
             return replace(query, query=normalise(query.query, ordered=False), order=order)
         case Block():
             block = replace(query, order=order if query.first_of is None else query.order)
-            elsewhere = {key for s in _find_scalars(replace(block, conditions=(), subqueries=())) for key in vars_of(s)}
+            elsewhere = {key for s in find_scalars(replace(block, conditions=(), subqueries=())) for key in vars_of(s)}
             block = split_alternatives(block, elsewhere)
             found = dict.fromkeys(part for condition in block.conditions for part in conjuncts(as_filter(condition)))
             conditions = tuple(sorted((c for c in found if c != const(True)), key=lambda c: bool(placeholders([c]))))
@@ -78,7 +78,7 @@ def normalise(query: Query, *, ordered: bool = True) -> Query:
             return replace(
                 made,
                 early=() if _brings_back(block.source) else tuple(c for c in conditions if not placeholders([c])),
-                reads=Counter(key for scalar in _find_scalars(made) for key in vars_of(scalar)),
+                reads=Counter(key for scalar in find_scalars(made) for key in vars_of(scalar)),
             )
 
 
@@ -97,17 +97,17 @@ def _brings_back(source: From | None) -> bool:
     )
 
 
-def _find_scalars(value: object) -> Iterator[Scalar]:
+def find_scalars(value: object) -> Iterator[Scalar]:
     """All expressions of a query, those of the queries in it included; not the columns that its tables introduce."""
     match value:
         case Const() | Var() | Call():
             yield value
         case Table():
-            yield from _find_scalars(value.rows) if not isinstance(value.rows, Relation) else ()
+            yield from find_scalars(value.rows) if not isinstance(value.rows, Relation) else ()
         case tuple():
             for item in value:
-                yield from _find_scalars(item)
+                yield from find_scalars(item)
         case _ if is_dataclass(value) and not isinstance(value, exp.Expr):
             for field in fields(value):
                 if field.name not in ("early", "reads", "origins"):
-                    yield from _find_scalars(getattr(value, field.name))
+                    yield from find_scalars(getattr(value, field.name))

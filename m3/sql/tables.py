@@ -194,10 +194,12 @@ class _Tables:
                 on.append(self._equate_columns(join, known, merged, tables, theirs, name))
                 pairs.append((name, *on[-1].args))  # type: ignore[union-attr]
         if join.args.get("on") is not None:
+            shared = names.known
+            if side:  # behind the join its columns may be NULL, so the same subquery may be something else there
+                names.known = {}
             with names.context.source.attempt(join.args["on"]):
                 on.append(self._read_condition(join.args["on"]))
-        if side and placeholders(on):
-            names.fail(join, "a subquery in the ON of an outer join", "unsupported-join", "join a derived table")
+            names.known = shared
         made = Join(left, right, side, tuple(on))
         self._mark_nullable(made, side)
         return replace(made, merged=tuple(self._merge_column(name, a, b, side) for name, a, b in pairs))

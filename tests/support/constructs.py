@@ -113,8 +113,17 @@ FIRST(i) OVER (PARTITION BY g ORDER BY k) | LAST(x) IGNORE NULLS OVER (ORDER BY 
 SUM(i) OVER (ORDER BY m RANGE BETWEEN INTERVAL '1' DAY PRECEDING AND CURRENT ROW) | COUNT(*) OVER (PARTITION BY g ORDER BY d RANGE BETWEEN INTERVAL '3' DAY PRECEDING AND INTERVAL '1' DAY FOLLOWING)
 """.strip()
 
-#: What is maintained but cannot be proved: Spark has none of these frames. ``docs/validation.md`` says the same.
+#: What is maintained but has no meaning written out: Spark has none of these frames, and no correlated scalar subquery in the condition of a
+#: join. ``docs/validation.md`` says the same.
 UNPROVED = (
+    *(
+        f"(SELECT COUNT(*) FROM t a {side} JOIN t c ON a.i = c.j AND {condition})"
+        for side, condition in (
+            ("LEFT", "c.x > (SELECT AVG(x) FROM t t2 WHERE t2.g = c.g)"),
+            ("RIGHT", "a.j NOT IN (SELECT i FROM t t3)"),
+            ("FULL", "EXISTS (SELECT 1 FROM t t4 WHERE t4.i = a.i)"),
+        )
+    ),
     "SUM(i) OVER (ORDER BY k ROWS BETWEEN 1 PRECEDING AND 1 FOLLOWING EXCLUDE CURRENT ROW)",
     "SUM(i) OVER (ORDER BY g ROWS BETWEEN 1 PRECEDING AND 1 FOLLOWING EXCLUDE GROUP)",
     "SUM(i) OVER (ORDER BY g ROWS BETWEEN 1 PRECEDING AND 1 FOLLOWING EXCLUDE TIES)",

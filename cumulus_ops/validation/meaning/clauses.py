@@ -78,6 +78,12 @@ class Tables:
             (written, left), (_, right) = known[name.lower()], new[name.lower()]
             scope.merged[name.lower()] = (written, common("USING", [left, right]))
         if join.args.get("on") is not None:
+            if (
+                join.side in ("LEFT", "RIGHT", "FULL")
+                and join.kind not in ("SEMI", "ANTI")
+                and join.args["on"].find(exp.Query)
+            ):
+                raise refusal("a subquery in the condition of an outer join")
             made.set("on", reader.condition(join.args["on"]))
         if "SEMI" in (join.kind, join.side) or "ANTI" in (join.kind, join.side):
             for alias in set(scope.tables) - before:

@@ -47,6 +47,21 @@ JOINS = {
         P,
         "select e.emp_id, p.title from employees e left join ((select dept_id as x from departments where city = 'Bonn') d join projects p on p.dept_id = d.x) on e.dept_id = d.x",
     ),
+    "left_join_on_subqueries": (
+        P,
+        "select e.emp_id, d.dept_id as d from employees e left join departments d on e.dept_id = d.dept_id and d.city in (select city from stores) and exists (select 1 from employees m where m.manager_id = e.emp_id or m.emp_id = 2)",
+        "with d as (select *, city in (select city from stores) as q from departments), e as (select *, exists (select 1 from employees m where m.manager_id = e.emp_id or m.emp_id = 2) as q from employees e) select e.emp_id, d.dept_id as d from e left join d on e.dept_id = d.dept_id and d.q and e.q",
+    ),
+    "right_join_on_subqueries_that_are_asked_again": (
+        S,
+        "select e.emp_id, d.dept_id as d from departments d right join employees e on e.dept_id = d.dept_id and d.city not in (select city from stores) and e.manager_id not in (select dept_id from projects) where d.city not in (select city from stores) or d.city is null or e.manager_id in (select dept_id from projects)",
+        "with d as (select *, city not in (select city from stores) as q from departments), e as (select *, manager_id not in (select dept_id from projects) as q from employees) select e.emp_id, d.dept_id as d from d right join e on e.dept_id = d.dept_id and d.q and e.q where d.city not in (select city from stores) or d.city is null or e.manager_id in (select dept_id from projects)",
+    ),
+    "full_join_on_subqueries": (
+        P,
+        "select e.emp_id, d.dept_id as d, d.city not in (select city from stores) as c from employees e full join departments d on e.dept_id = (select max(c.dept_id) from departments c where c.city = d.city) and e.emp_id > (select min(emp_id) from employees)",
+        "with d as (select *, (select max(c.dept_id) from departments c where c.city = d.city) as q from departments d), e as (select *, emp_id > (select min(emp_id) from employees) as q from employees) select e.emp_id, d.dept_id as d, d.city not in (select city from stores) as c from e full join d on e.dept_id = d.q and e.q",
+    ),
     "left_join_count": (
         P,
         "select d.dept_id, count(e.emp_id) as n, count(*) as m from departments d left join employees e on e.dept_id = d.dept_id group by d.dept_id",

@@ -96,7 +96,8 @@ def underlined(sql: str, error: M3Error) -> str:
         ("select k from r where sum(x) over () > 1", "misplaced-aggregate", "sum(x)"),
         ("select k from r group by sum(x)", "group-by", "sum(x)"),
         ("select distinct k from r order by x", "order-by", "k from r order by x"),
-        ("select r.k from r full join s on r.k = (select min(k) from s)", "unsupported-join", "s on r.k = (select min(k) from s)"),
+        ("select r.k from r full join s on r.k = (select min(t.k) from s t where t.k > r.x + s.k)", "unsupported-join", "min(t.k) from s t where t.k > r.x + s.k"),
+        ("select r.k from r left join s on r.k + s.k in (select t.k from s t)", "unsupported-join", "r.k + s.k in (select t.k from s t)"),
     ],
 )  # fmt: skip
 def test_unsupported(sql, kind, place):
