@@ -56,7 +56,7 @@ set aside, retract                   locks    the batch waits; or is applied and
 drop a batch                         locks    the batch, whose row it locks too, is set aside; key indexes as in an append; files *
 build a key index                    locks    it is the one that is replaced, and its row, which it locks too, covers the log; files *
 merge key runs                       locks    all of them count still; files *
-put a net table                      locks    its epoch is committed, and the newest one is the one that it was made from; files *
+put a net table                      locks    its epoch is committed, and there is no newer one; files *
 drop, prove net tables               locks
 release, record done                 locks    the snapshots' consumers
 drop what was put aside                       the row, which it locks, waits for a decision (a retry locks it, too)

@@ -6,6 +6,7 @@ one of its relation, which was made from it; it stays as long as a snapshot can 
 
 from __future__ import annotations
 
+import json
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
@@ -22,15 +23,20 @@ __all__ = ["LogSince", "NetTable", "NetTables", "forget_net_tables"]
 @dataclass(frozen=True)
 class NetTable:
     """The rows of a ``relation`` as of the end of an ``epoch``. ``base``: the epoch of the net table that it was made from, with the log since; None if
-    from the whole log. ``proved``: a validation has computed the same from these."""
+    from the whole log. ``columns``: their names in the log, as JSON. ``proved``: a validation has computed the same from these."""
 
     relation: str
     epoch: int
     base: int | None
+    columns: str
     path: str
     rows: int
     checksums: str
     proved: bool = False
+
+    def has(self, columns: Collection[str]) -> bool:
+        """Whether it has such columns, by their names in the log. Of one that it does not have, the log may have values."""
+        return {*columns} <= {*json.loads(self.columns)}
 
     @property
     def file(self) -> LogFile:
@@ -56,17 +62,16 @@ class NetTables(Part):
     def all(self) -> list[NetTable]:
         """All of them, of each relation the oldest first."""
         n = t.net_table.c
-        query = select(*FIELDS).where(n.retired_by.is_(None)).order_by(n.relation, n.epoch)
+        query = select(*FIELDS).where(n.retired_by.is_(None)).order_by(n.relation, n.epoch, n.id)
         return [NetTable(*row) for row in self._db.read(query)]
 
-    def newest(self, upto: int) -> dict[str, NetTable]:
-        """relation -> its newest net table of an epoch up to ``upto`` (inclusive)."""
-        return {table.relation: table for table in self.all() if table.epoch <= upto}
-
-    def log_files(self, upto: int, after: Mapping[str, int]) -> list[LogFile]:
-        """The log files that count in epochs up to ``upto`` (inclusive), those of some relations only ``after`` an epoch (exclusive)."""
+    def log_files(self, upto: int, after: Mapping[str, int], relation: str | None = None) -> list[LogFile]:
+        """The log files that count in epochs up to ``upto`` (inclusive), those of some relations only ``after`` an epoch (exclusive); of all relations, or
+        of one."""
         f = t.log_file.c
         query = select(*[f[name] for name in LogFile.__dataclass_fields__]).order_by(f.id)
+        if relation is not None:
+            query = query.where(f.relation == relation)
         return [LogFile(*row) for row in self._db.read(query.join(t.batch, _counting(upto, after)))]
 
     def log_since(self, upto: int, after: Mapping[str, int]) -> dict[str, LogSince]:
@@ -77,11 +82,15 @@ class NetTables(Part):
         query = select(f.relation, *totals).join(t.batch, _counting(upto, after)).group_by(f.relation)
         return {relation: LogSince(*map(int, found)) for relation, *found in self._db.read(query)}
 
-    def put(self, new: NetTable) -> None:
+    def put(self, new: NetTable, after: int | None) -> None:
         """Let a net table count; those go that no snapshot needs any more.
 
+        Args:
+            new: the net table.
+            after: the epoch of the newest one there was; None if there was none.
+
         Raises:
-            Conflict: its epoch is not committed, there is another newest one than it was made from, or its file is gone.
+            Conflict: its epoch is not committed, there is another newest one, or its file is gone.
         """
         n = t.net_table.c
         mine = (n.relation == new.relation, n.retired_by.is_(None))
@@ -89,7 +98,7 @@ class NetTables(Part):
             program = self._db.lock(connection)
             committed = connection.execute(select(func.max(t.snapshot.c.epoch))).scalar()
             newest = connection.execute(select(func.max(n.epoch)).where(*mine)).scalar()
-            if newest != new.base or committed is None or committed < new.epoch:
+            if newest != after or committed is None or committed < new.epoch:
                 raise Conflict(
                     "another net table was made meanwhile", kind="net-moved", place=f"relation {new.relation}"
                 )

@@ -232,6 +232,7 @@ net_table = Table(
     Column("relation", String(200), nullable=False),
     Column("epoch", Integer, nullable=False),  # as of its end
     Column("base", Integer),  # the epoch of the one that it was made from; NULL: it was made from the whole log
+    Column("columns", Text, nullable=False),  # JSON list of their names in the log
     Column("path", Text, nullable=False),  # relative to the state folder
     Column("rows", BigInteger, nullable=False),
     Column("checksums", Text, nullable=False),  # as those of log files

@@ -191,7 +191,7 @@ def fill(
     since = -1 if base is None else base
     at = rt.catalog.commits.last_commit()
     stored = tuple(rt.catalog.commits.runs(at))
-    found = _files_between(rt, base, upto)
+    found = _files_between(new, base, upto)
     files = tuple(file for file in found if file.relation in change.reads)
     one = BatchRef(0, since + 1, 0, files, 0, 0, sum(file.rows for file in found))
     runs: tuple[NewRun, ...] = ()
@@ -210,7 +210,7 @@ def fill(
 def _files_between(rt: Runtime, base: int | None, upto: int) -> Sequence[LogFile]:
     """The events of the epochs after ``base`` and up to ``upto`` (inclusive); from the beginning, what remains of them, where that is known."""
     if base is None:
-        return choose_base_files(rt.project.state, rt.catalog, upto).files
+        return choose_base_files(rt.project.state, rt.catalog, upto, rt.program.relations).files
     batches = [b.id for b in rt.catalog.log.batches(since=base + 1) if b.counts and b.epoch <= upto]
     return [file for files in rt.catalog.log.files_of(batches).values() for file in files]
 

@@ -7,7 +7,7 @@ from contextlib import suppress
 
 from cumulus_ops.catalog.net_tables import NetTable
 from cumulus_ops.compute.reading import rows_within
-from cumulus_ops.files.net_tables import choose_base_files, is_due, write_net_table
+from cumulus_ops.files.net_tables import choose_base_files, find_nets, is_due, write_net_table
 from cumulus_ops.opening.runtime import Runtime
 from cumulus_ops.project.errors import Conflict, CumulusError
 from cumulus_ops.project.processes import reach
@@ -40,11 +40,12 @@ def compact(rt: Runtime) -> int:
     epoch = rt.catalog.snapshots.newest()
     if epoch < 0 or not rt.plan.versions.summed:  # else the order of events matters
         return 0
-    nets = rt.catalog.net_tables.newest(epoch)
+    relations = rt.as_of(epoch).program.relations  # a snapshot of the revision before is proved from it
+    nets = find_nets(rt.catalog, epoch, relations)
     since = rt.catalog.net_tables.log_since(epoch, {name: net.epoch for name, net in nets.items()})
     due = [
         relation
-        for relation in rt.as_of(epoch).program.relations  # a snapshot of the revision before is proved from it
+        for relation in relations
         if relation.name in since
         and is_due(nets[relation.name].rows if relation.name in nets else 0, since[relation.name])
     ]
@@ -55,8 +56,9 @@ def compact(rt: Runtime) -> int:
 
 def _compact(rt: Runtime, relation: Relation, epoch: int) -> NetTable:
     with rt.catalog.leases.step() as step:
-        chosen = choose_base_files(rt.project.state, rt.catalog, epoch)
+        chosen = choose_base_files(rt.project.state, rt.catalog, epoch, [relation])
         base = chosen.nets.get(relation.name)
+        newest = max((net.epoch for net in rt.catalog.net_tables.all() if net.relation == relation.name), default=None)
         files = [file for file in chosen.files if file.relation == relation.name]
         reach("compact.before-files")
         limit = rows_within(rt.project.memory_bytes)
@@ -64,6 +66,6 @@ def _compact(rt: Runtime, relation: Relation, epoch: int) -> NetTable:
             rt.project.state, relation, files, None if base is None else base.epoch, epoch, limit, step.label
         )
         reach("compact.before-commit")
-        rt.catalog.net_tables.put(new)
+        rt.catalog.net_tables.put(new, newest)
         reach("compact.after-commit")
         return new

@@ -8,6 +8,7 @@ Their files are log files in all but name, so whoever reads the log from its beg
 
 from __future__ import annotations
 
+import json
 import logging
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -29,7 +30,7 @@ from cumulus_ops.project.versions import epoch_end
 from m3.datatypes import Type
 from m3.program import Relation
 
-__all__ = ["BaseFiles", "choose_base_files", "is_due", "net_rows", "write_net_table"]
+__all__ = ["BaseFiles", "choose_base_files", "find_nets", "is_due", "names_in_log", "net_rows", "write_net_table"]
 
 log = logging.getLogger(__name__)
 
@@ -70,16 +71,31 @@ class BaseFiles:
         return (*(net.file for net in self.nets.values()), *self.log)
 
 
-def choose_base_files(root: Path, catalog: Catalog, upto: int) -> BaseFiles:
-    """From what to read all relations as of the end of an epoch. A net table that is damaged is not used, and not kept: the log says the same."""
-    nets = catalog.net_tables.newest(upto)
+def find_nets(catalog: Catalog, upto: int, relations: Sequence[Relation]) -> dict[str, NetTable]:
+    """relation -> its newest net table of an epoch up to ``upto`` (inclusive) that has all its columns. What has more has the same rows, seen by these."""
+    wanted = {relation.name: names_in_log(relation) for relation in relations}
+    return {
+        net.relation: net
+        for net in catalog.net_tables.all()
+        if net.epoch <= upto and net.relation in wanted and net.has(wanted[net.relation])
+    }
+
+
+def names_in_log(relation: Relation) -> list[str]:
+    """What the columns of a relation are called in its files."""
+    return [relation.in_log(column.name) for column in relation.columns]
+
+
+def choose_base_files(root: Path, catalog: Catalog, upto: int, relations: Sequence[Relation]) -> BaseFiles:
+    """From what to read relations, and others, as of the end of an epoch. A net table that is damaged is not used, and not kept: the log says the same."""
+    nets = find_nets(catalog, upto, relations)
     for net in nets.values():
         try:
             verify_log(root, net.file)
         except IntegrityProblem as problem:
             log.warning("%s; the log is read instead", problem.message)
             catalog.net_tables.drop(net, later=False)
-            return choose_base_files(root, catalog, upto)
+            return choose_base_files(root, catalog, upto, relations)
     after = {relation: net.epoch for relation, net in nets.items()}
     return BaseFiles(nets, tuple(catalog.net_tables.log_files(upto, after)))
 
@@ -99,9 +115,9 @@ def write_net_table(
         label: of the step that does.
     """
     schema = event_schema(relation).append(pa.field(VERSION, pa.int64()))
+    stored = as_stored(relation, schema.empty_table()).schema
     parts = max(1, -(-sum(file.rows for file in files) // rows))
-    in_log = schema.empty_table().rename_columns([relation.in_log(name) for name in schema.names]).schema
-    new = NewFile(root, f"net/{relation.name}", in_log, label)
+    new = NewFile(root, f"net/{relation.name}", stored, label)
     try:
         for part in range(parts):
             for table in _written(net_rows(root, relation, files, rows, (part, parts)), relation, schema, epoch):
@@ -110,7 +126,7 @@ def write_net_table(
     except BaseException:
         new.discard()
         raise
-    return NetTable(relation.name, epoch, base, new.path, new.rows, new.checksums)
+    return NetTable(relation.name, epoch, base, json.dumps(names_in_log(relation)), new.path, new.rows, new.checksums)
 
 
 def net_rows(

@@ -225,7 +225,7 @@ def prepare(world: World, sealed: int, *, pending: bool = True) -> None:
     world.mergeable = catalog.commits.mergeable(world.last)[:2]
     catalog.key_indexes.put("r", "s", catalog.key_indexes.log("r")[0], [_key_run("a"), _key_run("b")], None)
     world.keys = catalog.key_indexes.index("r")
-    catalog.net_tables.put(_net_table("first", None))
+    catalog.net_tables.put(_net_table("first", None), None)
     world.refreshed = catalog.commits.refreshed()
     catalog.close()
     world.run(f"UPDATE lease SET holder = 'slow', expires = 0 WHERE id = {SLOW.lease}")
@@ -328,7 +328,7 @@ def _append_keys(coordinator: int, drop: str) -> Make:
 
 
 def _net_table(name: str, base: int | None) -> NetTable:
-    return NetTable("r", 0, base, f"net/r/{name}.parquet", 1, "")
+    return NetTable("r", 0, base, "[]", f"net/r/{name}.parquet", 1, "")
 
 
 def _change(world: World, name: str) -> list[KeyChange]:
@@ -467,8 +467,8 @@ OPERATIONS: dict[str, Make] = {
     "record done": lambda w: lambda c: c.snapshots.record_done("publish", 0),
     "publish": lambda w: lambda c: c.results.record_published("v", 0, 1),
     "view error": lambda w: lambda c: c.results.record_view_error(ViewError("v", 0, "overflow", "too large", "", "")),
-    "put a net table": lambda w: lambda c: c.net_tables.put(_net_table("new", 0)),
-    "put it elsewhere": lambda w: lambda c: c.net_tables.put(_net_table(SLOW.label, 0)),
+    "put a net table": lambda w: lambda c: c.net_tables.put(_net_table("new", 0), 0),
+    "put it elsewhere": lambda w: lambda c: c.net_tables.put(_net_table(SLOW.label, 0), 0),
     "drop a net table": lambda w: lambda c: c.net_tables.drop(_net_table("first", None), later=False),
     "prove a net table": lambda w: lambda c: c.net_tables.record_proved([_net_table("first", None)]),
     "validate": lambda w: lambda c: c.results.record_validation(Validation(0, "passed", (), "", 0.0)),

@@ -151,7 +151,9 @@ def play_epoch(rt: Runtime, epoch: int) -> None:
 
 def _rows_read(rt: Runtime, epoch: int) -> int:
     return sum(
-        file.rows for file in choose_base_files(rt.project.state, rt.catalog, epoch).files if file.relation == "r"
+        file.rows
+        for file in choose_base_files(rt.project.state, rt.catalog, epoch, (R, S)).files
+        if file.relation == "r"
     )
 
 
@@ -172,7 +174,7 @@ def test_each_readable_snapshot_has_what_it_consists_of(rt: Runtime) -> None:
     for epoch in range(12):
         play_epoch(rt, epoch)
         for old in range(rt.catalog.snapshots.oldest_readable(), epoch + 1):
-            chosen = choose_base_files(rt.project.state, rt.catalog, old)
+            chosen = choose_base_files(rt.project.state, rt.catalog, old, (R, S))
             assert chosen.nets or old < 2
             net = net_rows(rt.project.state, R, [f for f in chosen.files if f.relation == "r"], 10**6)
             assert sorted(map(tuple, (r.values() for r in net.to_pylist()))) == [(i, old, 1) for i in range(20)]
@@ -204,11 +206,11 @@ def test_of_two_one_counts(rt: Runtime, monkeypatch: pytest.MonkeyPatch) -> None
     monkeypatch.setattr(checkpoint, "compact_when_due", lambda _: None)
     for epoch in range(3):
         play_epoch(rt, epoch)
-    files = [f for f in choose_base_files(rt.project.state, rt.catalog, 2).files if f.relation == "r"]
+    files = [f for f in choose_base_files(rt.project.state, rt.catalog, 2, (R, S)).files if f.relation == "r"]
     one, two = (write_net_table(rt.project.state, R, files, None, 2, 10**6) for _ in range(2))
-    rt.catalog.net_tables.put(one)
+    rt.catalog.net_tables.put(one, None)
     with pytest.raises(Conflict):
-        rt.catalog.net_tables.put(two)
+        rt.catalog.net_tables.put(two, None)
     assert rt.catalog.net_tables.all() == [one]
 
 
@@ -229,7 +231,7 @@ def test_whoever_is_killed_leaves_nothing_wrong(tmp_path: Path, fault: str) -> N
     assert wait(start(_play, tmp_path, fault, 3)) == -signal.SIGKILL
     assert wait(start(_play, tmp_path, "", 3)) == 0
     with open_runtime(project) as rt:
-        chosen = choose_base_files(project.state, rt.catalog, 2)
+        chosen = choose_base_files(project.state, rt.catalog, 2, (R, S))
         assert "r" in chosen.nets
         net = net_rows(project.state, R, [f for f in chosen.files if f.relation == "r"], 10**6)
         assert sorted(map(tuple, (r.values() for r in net.to_pylist()))) == [(i, 2, 1) for i in range(20)]
