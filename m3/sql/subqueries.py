@@ -12,9 +12,10 @@ from sqlglot import exp
 
 from m3.algebra.normal import common_type
 from m3.datatypes import BOOL, Type
-from m3.scalars import Scalar, Var, call
+from m3.scalars import Const, Scalar, Var, call
 from m3.simplify import simplify
 from m3.sql.block import Block, Query, Subquery, is_total
+from m3.sql.expressions import is_bare_null
 from m3.sql.names import Names
 from m3.sql.places import fold_case, is_wrapper
 
@@ -109,6 +110,9 @@ class SubqueryReader:
         if len(mine) != len(query.columns):
             message = f"{len(mine)} values compared with {len(query.columns)} columns"
             self.names.fail(node, message, "subquery-columns", "select as many columns")
+        # a NULL without a type has that of what it is compared with
+        pairs = zip(mine, query.columns, strict=True)
+        mine = tuple(Const(None, c.type.with_null()) if is_bare_null(m) else m for m, c in pairs)
         with self.names.context.source.guard(node):
             condition = compare(op, mine, query.columns)
         variable = self._make_variable("in", BOOL.with_null(condition.type.nullable))

@@ -14,7 +14,7 @@ from tests.unit.m3.sql_lists import LISTS
 from tests.unit.m3.sql_ordered import ORDERED
 from tests.unit.m3.sql_time import TIMES
 
-P, S = "postgres", "spark"
+P, S, D = "postgres", "spark", "duckdb"
 
 JOINS = {
     "inner_join": (P, "select e.ename, d.dname from employees e join departments d on e.dept_id = d.dept_id"),
@@ -61,6 +61,10 @@ JOINS = {
         P,
         "select e.emp_id, d.dept_id as d, d.city not in (select city from stores) as c from employees e full join departments d on e.dept_id = (select max(c.dept_id) from departments c where c.city = d.city) and e.emp_id > (select min(emp_id) from employees)",
         "with d as (select *, (select max(c.dept_id) from departments c where c.city = d.city) as q from departments d), e as (select *, emp_id > (select min(emp_id) from employees) as q from employees) select e.emp_id, d.dept_id as d, d.city not in (select city from stores) as c from e full join d on e.dept_id = d.q and e.q",
+    ),
+    "null_of_no_type_and_a_subquery": (
+        D,
+        "select emp_id, null in (select dept_id from departments) as a, null not in (select d.budget from departments d where d.dept_id > e.emp_id) as b, null > any (select dept_id from projects) as c, (null <= all (select p.dept_id from projects p where p.dept_id > e.emp_id)) is null as f from employees e",
     ),
     "left_join_count": (
         P,
