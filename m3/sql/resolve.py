@@ -416,7 +416,7 @@ class _List:
         if alias.name.lower() not in named:
             self.names.fail(node, f"no window {alias.name!r}", "unknown-window", f"known: {', '.join(named) or 'none'}")
         base = named[alias.name.lower()]
-        contradiction = _find_contradiction(base, node, alias.name)
+        contradiction = _find_contradiction(base, node, alias.name, self.names.context.dialect)
         if contradiction:
             hint = "a window that is made of another adds an ORDER BY or a frame where that has none; write it out"
             self.names.fail(node, contradiction, "unsupported-window", hint)
@@ -441,16 +441,17 @@ class _List:
         return self.read(node)
 
 
-def _find_contradiction(base: exp.Window, node: exp.Window, name: str) -> str | None:
-    """Why a window cannot be made of the window ``name`` as it says; None if it can, as the SQL standard has it.
+def _find_contradiction(base: exp.Window, node: exp.Window, name: str, dialect: str | None) -> str | None:
+    """Why a window cannot be made of the window ``name`` as it says; None if it can, as the SQL standard has it. In DuckDB it may also add
+    a PARTITION BY where that has none.
 
     ``OVER (w)`` is read as ``OVER w``, from which sqlglot does not tell it apart: nothing of either is lost.
     """
-    if node.args.get("partition_by"):
+    if node.args.get("partition_by") and (dialect != "duckdb" or base.args.get("partition_by")):
         return f"PARTITION BY beside the window {name!r}: its own cannot be overridden"
     if node.args.get("order") and base.args.get("order"):
         return f"ORDER BY beside the window {name!r}, which has one: it cannot be overridden"
-    if base.args.get("spec") and (node.args.get("order") or node.args.get("spec")):
+    if base.args.get("spec") and any(node.args.get(part) for part in ("partition_by", "order", "spec")):
         return f"a window made of the window {name!r}, which has a frame: only OVER {name} can be said of it"
     return None
 

@@ -74,7 +74,8 @@ def _resolve_window(reader: Reader, node: exp.Expr) -> exp.Expr:
     named = _resolve_window(reader, reader.windows[alias.name.lower()])  # which may be made of another
     copy = node.copy()
     own, given = ({part for part in PARTS if window.args.get(part)} for window in (node, named))
-    if "partition_by" in own or own & given or (own and "spec" in given):  # which of them counts is nobody's choice
+    added = "partition_by" in own and reader.dialect != "duckdb"
+    if added or own & given or (own and "spec" in given):  # which of them counts is nobody's choice
         raise refusal(f"the window {alias.name} with {' and '.join(sorted(own))} beside it")
     for part in given:
         copy.set(part, named.args[part])

@@ -47,6 +47,10 @@ ANALYTICS = {
         D,
         "select emp_id, nth_value(salary, 0) over (order by emp_id) as a, nth_value(ename, -1 ignore nulls) over (order by emp_id) as b, nth_value(emp_id, emp_id - 2) over (order by emp_id rows between unbounded preceding and unbounded following) as c from employees",
     ),
+    "partition_beside_a_named_window": (
+        D,
+        "select emp_id, sum(salary) over (w partition by dept_id) as a, count(*) over v as b from employees window w as (order by emp_id), v as (w partition by active)",
+    ),
     "last_that_is_not_null": (
         S,
         "select emp_id, last(salary, true) over (order by emp_id) as a, first(dept_id) over (order by emp_id) as b from employees",
