@@ -19,7 +19,6 @@ A handful of short functions instead of a library whose import costs more than a
 from __future__ import annotations
 
 import heapq
-import weakref
 from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping
 from functools import wraps
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -51,7 +50,8 @@ __all__ = [
 
 
 T = TypeVar("T")
-_results: dict[int, dict[str, Any]] = {}
+#: Where a program keeps what was computed of it.
+ONCE = "_once"
 
 
 def once_per_program(function: Callable[[Program], T]) -> Callable[[Program], T]:
@@ -59,13 +59,11 @@ def once_per_program(function: Callable[[Program], T]) -> Callable[[Program], T]
 
     @wraps(function)
     def known(program: Program) -> T:
-        if id(program) not in _results:
-            _results[id(program)] = {}
-            weakref.finalize(program, _results.pop, id(program), None)
-        results = _results[id(program)]
-        if function.__name__ not in results:
-            results[function.__name__] = function(program)
-        result: T = results[function.__name__]
+        # Kept by the program itself: what refers to it goes with it.
+        results: dict[Any, Any] = vars(program).setdefault(ONCE, {})
+        if known not in results:
+            results[known] = function(program)
+        result: T = results[known]
         return result
 
     return known

@@ -31,7 +31,8 @@ from cumulus_ops.maps.deltas import VERSION, project_deltas
 from cumulus_ops.maps.packs import open_run, write_runs
 from cumulus_ops.maps.runs import AccessPath, RunData, build_run
 from cumulus_ops.opening.columns import renamed_since
-from cumulus_ops.opening.runtime import Runtime, initialise
+from cumulus_ops.opening.runtime import Runtime, initialise, source_of
+from cumulus_ops.project.definition import definition_of
 from cumulus_ops.project.errors import Conflict, InputProblem, NotYet
 from cumulus_ops.project.processes import reach
 from cumulus_ops.project.versions import epoch_end
@@ -113,8 +114,11 @@ def deploy(
 def _finish(rt: Runtime, change: Change) -> None:
     """What follows from a switch; who is killed before it leaves it to :func:`~cumulus_ops.opening.runtime.initialise`, which does it as well."""
     rt.catalog.finals.look_again()
+    if definition_of(rt.as_edited) != change.record.definition:
+        initialise(rt.as_edited)  # seals, keys and the like
+        return
+    rt.catalog.program.record_source(source_of(rt.as_edited), change.coordination.to_json())
     write_plan(rt.project.state, change.coordination)
-    initialise(rt.as_edited)  # seals, keys and the like
 
 
 def previous(rt: Runtime) -> Runtime:

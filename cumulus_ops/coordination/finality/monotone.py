@@ -33,12 +33,12 @@ from cumulus_ops.coordination.finality.trends import (
     product_of,
     stays_true,
 )
-from m3.dataflow import reachable
+from m3.dataflow import once_per_program, reachable
 from m3.evaluate import Value, evaluate
 from m3.program import Derivation, Derived, Input, Program, Statement, Trigger, View, Windowing
 from m3.scalars import Call, Const, Scalar, Var, variables
 
-__all__ = ["Facts", "Growth", "Retraction", "retractions", "why_retracted"]
+__all__ = ["Facts", "Growth", "Retraction", "growth_of", "retractions", "why_retracted"]
 
 #: A map, and a position of its key.
 Place = tuple[str, int]
@@ -249,6 +249,19 @@ class Growth:
         return False
 
 
+def growth_of(program: Program, insert_only: frozenset[str]) -> Growth:
+    """What only grows in a program, found once for all its views."""
+    known = _growths(program)
+    if insert_only not in known:
+        known[insert_only] = Growth(program, insert_only)
+    return known[insert_only]
+
+
+@once_per_program
+def _growths(_: Program) -> dict[frozenset[str], Growth]:
+    return {}
+
+
 #: Kinds of inputs that look for one end of an order.
 _EXTREMES = ("max", "min")
 
@@ -302,7 +315,7 @@ def why_retracted(growth: Growth, view: View) -> str | None:
     """
     if not retractions(growth, view):
         return None
-    anyway = retractions(Growth(growth.program, frozenset(growth.program.relation_by_name)), view)
+    anyway = retractions(growth_of(growth.program, frozenset(growth.program.relation_by_name)), view)
     if anyway:
         return anyway[0].reason
     names = [r for r in relations_of(growth.program, view) if r not in growth.insert_only]

@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from cumulus_ops.coordination.finality.lineage import Carrier, Lineage
-from cumulus_ops.coordination.finality.monotone import Growth, retractions, why_retracted
+from cumulus_ops.coordination.finality.monotone import growth_of, retractions, why_retracted
 from cumulus_ops.coordination.labelling.analysis import LOGGED, analyse
 from cumulus_ops.coordination.labelling.annotations import Annotation, Component, Dataflow, Stream
 from cumulus_ops.coordination.labelling.strategies import coordinate
@@ -75,7 +75,7 @@ class Finality:
         """Why rows of a view may be retracted; None if they never are."""
         if view.name not in self.confluent:
             return "what its maps hold depends on the order of events"
-        return why_retracted(Growth(self.program, self.insert_only), view)
+        return why_retracted(growth_of(self.program, self.insert_only), view)
 
     def sealed(self, view: View) -> tuple[SealOf, ...]:
         """The seals that make partitions of a view final, one of each relation that it depends on; empty if there are none. Of several
@@ -161,7 +161,7 @@ class Finality:
 
     def _fewer_retractions(self, view: View, relations: Sequence[str]) -> Iterator[str]:
         """Less that may happen, or less that is shown: a column of a view whose rows HAVING chooses."""
-        left = retractions(Growth(self.program, frozenset(self.program.relation_by_name)), view)
+        left = retractions(growth_of(self.program, frozenset(self.program.relation_by_name)), view)
         deleting = [r for r in relations if r not in self.insert_only]
         said = f"`insert_only: true` for {' and '.join(deleting)}, if nothing is ever deleted there"
         if not left:
