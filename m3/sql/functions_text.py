@@ -9,7 +9,7 @@ from sqlglot import exp
 from m3.functions import like_regex
 from m3.scalars import Call, Const, Scalar, const
 from m3.simplify import simplify
-from m3.sql.expressions import ExpressionReader, Handler, refuse_form
+from m3.sql.expressions import ExpressionReader, Handler
 from m3.sql.regexes import REGEXES, read_first_group
 
 __all__ = ["TEXTS"]
@@ -108,5 +108,4 @@ TEXTS: Mapping[type[exp.Expr], Handler] = {
     **dict.fromkeys((exp.Like, exp.ILike), lambda reader, node: _match_pattern(reader, node, None)),
     exp.Escape: _read_escape,
     **REGEXES,
-    exp.SimilarTo: refuse_form("SIMILAR TO is not supported", "LIKE, or a regular expression with RLIKE or ~"),
 }

@@ -97,6 +97,39 @@ def _call(reader: ExpressionReader, node: exp.Expr, op: str, pattern: str | None
     return reader.call(node, op, reader.read_text(node.this), known, *others)
 
 
+#: A part of a pattern of SIMILAR TO in PostgreSQL: escaped, a class, or a character.
+SIMILAR = re.compile(r"\\(.)|(\[\^?(?:\\.|[^\]\\])+\])|(.)", re.DOTALL)
+
+
+def _read_similar(reader: ExpressionReader, node: exp.Expr) -> Scalar:
+    """SIMILAR TO, of the whole text: in DuckDB a regular expression, in PostgreSQL one whose wildcards are those of LIKE."""
+    dialect, given = _dialect(reader), node.args["expression"]
+    pattern = reader.read_text(given)
+    if dialect not in ("postgres", "duckdb"):
+        hint = "LIKE, or a regular expression with RLIKE or ~"
+        reader.source.fail(node, "SIMILAR TO is not supported", "unsupported-expression", hint)
+    if not isinstance(pattern, Const):
+        reader.source.fail(node, "a computed regular expression", KIND, "a constant regular expression, or LIKE")
+    if not isinstance(pattern.value, str):
+        return _call(reader, node, "regexp_like", None)
+    found = pattern.value if dialect == "duckdb" else SIMILAR.sub(_translate_similar, pattern.value)
+    start = CASELESS if found.startswith(CASELESS) and dialect == "duckdb" else ""
+    whole = f"{start}^({found.removeprefix(start)})$"
+    with reader.source.guard(given):
+        safe_regex(found)  # by itself: parentheses around it may close others
+        safe_regex(whole)
+    return _call(reader, node, "regexp_like", whole)
+
+
+def _translate_similar(part: re.Match[str]) -> str:
+    escaped, group, plain = part.groups()
+    if group is not None:
+        return group
+    if escaped is not None:
+        return escaped if escaped in "%_" else f"\\{escaped}"
+    return {"%": ".*", "_": ".", ".": r"\.", "^": r"\^", "$": r"\$"}.get(plain, plain)
+
+
 def _read_like(reader: ExpressionReader, node: exp.Expr) -> Scalar:
     """RLIKE, ``~``, REGEXP_LIKE and their like; Snowflake's, and REGEXP_FULL_MATCH, are of the whole text."""
     if reader.dialect == "duckdb" and isinstance(node, exp.RegexpLike) and not node.meta:
@@ -217,6 +250,7 @@ def _read_number(op: str, flags: str) -> Handler:
 
 REGEXES: Mapping[type[exp.Expr], Handler] = {
     **dict.fromkeys((exp.RegexpLike, exp.RegexpILike, exp.RegexpFullMatch), _read_like),
+    exp.SimilarTo: _read_similar,
     exp.RegexpReplace: _read_replace,
     **dict.fromkeys((exp.RegexpExtract, exp.RegexpSubstr), _read_extract),
     exp.RegexpCount: _read_number("regexp_count", "ic"),

@@ -89,6 +89,17 @@ def _like(reader: Reader, node: exp.Expr) -> Term:
     return Term(reader.exactly("regex", BOOL, value, text(known)), BOOL)
 
 
+def _similar(reader: Reader, node: exp.Expr) -> Term:
+    """By RE2, of the whole text. PostgreSQL's wildcards are those of LIKE, and what else regular expressions have is a character."""
+    pattern = _pattern_of(reader, node, node.args["expression"], "")
+    if reader.dialect == "postgres":
+        words = {"%": ".*", "_": ".", r"\%": "%", r"\_": "_", ".": r"\.", "^": r"\^", "$": r"\$"}
+        pattern = "".join(words.get(token, token) for token in _split(pattern))
+    start = CASELESS if pattern.startswith(CASELESS) else ""
+    known = _end_at_text(f"{start}^({pattern.removeprefix(start)})$")
+    return Term(reader.exactly("regex", BOOL, as_text(reader, node.this).node, text(known)), BOOL)
+
+
 def _replace(reader: Reader, node: exp.Expr) -> Term:
     flags = _flags_of(node)
     first = "g" not in flags if reader.dialect in FIRST_ONLY else _place(node, "occurrence") == 1
@@ -182,6 +193,7 @@ def _instr(reader: Reader, node: exp.Expr) -> Term:
 
 REGEXES: Mapping[type[exp.Expr], Rule] = {
     **dict.fromkeys((exp.RegexpLike, exp.RegexpILike, exp.RegexpFullMatch), _like),
+    exp.SimilarTo: _similar,
     exp.RegexpReplace: _replace,
     **dict.fromkeys((exp.RegexpExtract, exp.RegexpSubstr), _extract),
     exp.RegexpCount: _count,
