@@ -171,6 +171,10 @@ LANGUAGES: Mapping[str, tuple[Mapping[str, str], bool]] = {
 LITERALS: Mapping[str, str] = {"spark": "'", "joda": "'", "tsql": "'", "postgres": '"', "snowflake": '"'}
 
 
+#: Formats that TO_CHAR and TO_NUMBER have for numbers: ``FM999,990.00``, ``0000``, ``S9.9EEEE``.
+OF_NUMBERS = re.compile(r"(FM|[SL$]|MI|PR)*[09][09,.DGVX]*(EEEE|[SL$]|MI|PR|TH)*", re.IGNORECASE)
+
+
 def translate(pattern: str, dialect: str | None) -> str:
     """A pattern of a dialect, as sqlglot hands it over, as a format.
 
@@ -183,6 +187,9 @@ def translate(pattern: str, dialect: str | None) -> str:
     """
     if dialect is None or dialect not in LANGUAGES:
         return _translate_codes(pattern, STRFTIME.get(dialect or "", C), dialect)
+    if OF_NUMBERS.fullmatch(pattern.strip()):
+        hint = "CAST(a AS VARCHAR) writes a number, ROUND and LPAD shape it"
+        raise ProgramError(f"{pattern!r}, a format of numbers", kind="unsupported-expression", hint=hint)
     words, runs = LANGUAGES[dialect]
     pattern = _write_back(pattern, WRITTEN.get(dialect, {}))
     parts: list[str] = []

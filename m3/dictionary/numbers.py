@@ -46,8 +46,8 @@ NUMBERS = (
     Entry("pmod", "PMOD(a, b), not negative where b is not", ("numeric",) * 2, lambda a: arithmetic_type("mod", a), alike=True, fails=("division-by-zero",), forms=("PMOD(x, z)",), examples={"PMOD(-7, 3)": "2"}),
     Entry("idiv", "a DIV b, towards zero", ("numeric",) * 2, INT, alike=True, fails=("division-by-zero",), forms=("spark mysql generic | x DIV z := ...", "duckdb | n // i := ...", "postgres spark bigquery | DIV(x, z) := ...",), examples={"DIV(-7, 2)": "-3"}),
     Entry("series_length", "SERIES_LENGTH(a): how many elements a series has, up to 100,000", ("int",), INT, fails=("out-of-domain",)),
-    Entry("abs", "|a|", ("numeric",), first_type, fails=("overflow",), bounded=True, forms=("ABS(x)",), examples={"ABS(-2)": "2"}),
-    Entry("sign", "-1, 0 or 1", ("numeric",), _sign_type, rises=(0,), forms=("SIGN(x)", "SIGNUM(x)",), examples={"SIGN(-2)": "-1"}),
+    Entry("abs", "|a|", ("numeric",), first_type, spark="abs(a)", fails=("overflow",), bounded=True, forms=("ABS(x)",), examples={"ABS(-2)": "2"}),
+    Entry("sign", "-1, 0 or 1", ("numeric",), _sign_type, spark="sign(a)", rises=(0,), forms=("SIGN(x)", "SIGNUM(x)",), examples={"SIGN(-2)": "-1"}),
     Entry("round", "ROUND(a, digits), half up", ("numeric", "int"), _digits_type, optional=1, fails=("overflow",), bounded=True, rises=(0,), forms=("ROUND(x) := ...", "ROUND(x, digits) := ...",), examples={"ROUND(2.5)": "3", "ROUND(1.25, 1)": "1.3"}),
     Entry("trunc", "TRUNC(a, digits), towards zero", ("numeric", "int"), _digits_type, optional=1, fails=("overflow",), bounded=True, rises=(0,), forms=("postgres duckdb mysql tsql snowflake bigquery trino generic | TRUNC(x) := ...", "postgres duckdb mysql tsql snowflake bigquery trino generic | TRUNC(x, digits) := ...", "TRUNCATE(x, digits) := ...",), examples={"TRUNC(-1.29, 1)": "-1.2"}),
     Entry("ceil", "the next integer, upwards", ("numeric",), _whole_type, fails=("overflow",), bounded=True, rises=(0,), forms=("CEIL(x) := ...", "CEILING(x) := ...",), examples={"CEIL(1.2)": "2"}),
@@ -64,8 +64,8 @@ NUMBERS = (
         "spark | SHIFTRIGHTUNSIGNED(n, i)", "bigquery | n >> i := shift_right_unsigned(n, i)", "trino | BITWISE_RIGHT_SHIFT(n, i)"), spark="shiftrightunsigned(a, CAST(b AS INT))"),
     Entry("getbit", "bit i of a, from 0 for the last", forms=("spark | GETBIT(n, i) := shift_right(n, i) & 1", "spark | BIT_GET(n, i) := shift_right(n, i) & 1", "tsql | GET_BIT(n, i) := shift_right(n, i) & 1")),
     Entry("bits_counted", "how many bits of the 64 of a are 1", forms=("bigquery tsql | BIT_COUNT(n) := bit_count(n)", "trino | BIT_COUNT(n, 64) := bit_count(n)")),
-    Entry("gcd", "the greatest common divisor", ("int", "int"), INT, fails=("overflow",), bounded=True, forms=("postgres duckdb | GCD(n, i)",), examples={"GCD(12, -18)": "6"}),
-    Entry("lcm", "the least common multiple", ("int", "int"), INT, fails=("overflow",), bounded=True, forms=("postgres duckdb | LCM(n, i)",), examples={"LCM(4, -6)": "12"}),
+    Entry("gcd", "the greatest common divisor", ("int", "int"), INT, fails=("overflow",), bounded=True, forms=("postgres duckdb | GCD(n, i)", "duckdb | GREATEST_COMMON_DIVISOR(n, i)"), examples={"GCD(12, -18)": "6"}),
+    Entry("lcm", "the least common multiple", ("int", "int"), INT, fails=("overflow",), bounded=True, forms=("postgres duckdb | LCM(n, i)", "duckdb | LEAST_COMMON_MULTIPLE(n, i)"), examples={"LCM(4, -6)": "12"}),
     Entry("factorial", "a!, up to 33!", ("int",), Type("decimal", 38, 0), fails=("out-of-domain", "overflow"), rises=(0,), forms=(
         "postgres duckdb snowflake | FACTORIAL(n)", "spark | FACTORIAL(n) := CASE WHEN n BETWEEN 0 AND 20 THEN CAST(factorial(n) AS BIGINT) END"), examples={"FACTORIAL(5)": "120"}),
     Entry("width_bucket", "WIDTH_BUCKET(a, low, high, n): in which of n equal parts of low to high a is, 0 below, n + 1 from high on; exact", ("numeric", "numeric", "numeric", "int"), INT, fails=("out-of-domain",), forms=(
@@ -75,6 +75,12 @@ NUMBERS = (
     Entry("e", "e, and the numbers that are none", forms=("spark trino | E() := 2.718281828459045e0", "trino | NAN() := CAST('NaN' AS DOUBLE)", "trino | INFINITY() := CAST('Infinity' AS DOUBLE)")),
     Entry("is_finite", "whether a DOUBLE is a finite number", forms=("trino | IS_FINITE(f) := NOT (is_nan(f) OR is_infinite(f))", "duckdb | ISFINITE(f) := NOT (is_nan(f) OR is_infinite(f))", "trino | IS_INFINITE(f) := is_infinite(f)")),
     Entry("safe_divide", "a / b, NULL by zero", forms=("bigquery | SAFE_DIVIDE(x, z) := CASE WHEN z = 0 THEN NULL ELSE x / z END", "spark | TRY_DIVIDE(x, z) := CASE WHEN z = 0 THEN NULL ELSE x / z END")),
+    *(
+        Entry(f"try_{name}", f"a {sign} b, NULL where that is no INT", ("int", "int"), INT, nulls="partial", forms=(f"spark | TRY_{name.upper()}(n, i)", f"bigquery | SAFE_{name.upper()}(n, i)"), spark=f"try_{name}(a, b)", examples={f"TRY_{name.upper()}(9223372036854775807, {by})": None, f"TRY_{name.upper()}(3, 2)": value})
+        for name, sign, by, value in (("add", "+", 1, "5"), ("subtract", "-", -1, "1"), ("multiply", "*", 2, "6"))
+    ),
+    Entry("safe_negate", "-a, NULL where that is no INT", forms=("bigquery | SAFE_NEGATE(n) := try_subtract(0, n)",)),
+    Entry("try_mod", "a % b, NULL by zero", forms=("spark | TRY_MOD(x, z) := CASE WHEN z = 0 THEN NULL ELSE x % z END",)),
     Entry("equal_null", "whether two values are the same, NULL being one", forms=("snowflake spark | EQUAL_NULL(v, w) := v IS NOT DISTINCT FROM w",)),
     Entry("booland", "numbers as truth values, false for 0", forms=("snowflake | BOOLAND(x, z) := x <> 0 AND z <> 0", "snowflake | BOOLOR(x, z) := x <> 0 OR z <> 0", "snowflake | BOOLNOT(x) := x = 0")),
     Entry("plus", "a + b, a - b, a * b", forms=("duckdb | ADD(x, z) := x + z", "duckdb | SUBTRACT(x, z) := x - z", "duckdb | MULTIPLY(x, z) := x * z")),
@@ -107,6 +113,9 @@ def _of_doubles(name: str, *others: str, count: int = 1, total: bool = False, by
     """A function of DOUBLEs; outside of its domain it is an error, as in PostgreSQL."""
     fails = () if total else ("out-of-domain", "overflow")
     spark = f"{name}({', '.join('ab'[:count])})" if total or name in OF_SPARK else ""
+    if name in ("asin", "acos"):
+        beyond = f"CAST(raise_error('{name} of no angle') AS DOUBLE)"
+        spark = f"CASE WHEN abs(a) > 1 AND NOT isnan(a) THEN {beyond} ELSE {name}(a) END"
     plain = f"{name.upper()}({'f' if count == 1 else 'f, g'})" + (f" := {BY_HAND}" if by_hand else "")
     text = f"{name.upper()} as DOUBLE"
     rises = (0,) if name in ROUNDED_RIGHT else ()
@@ -117,6 +126,44 @@ def _of_sums(name: str, sums: str) -> Entry:
     """A statistic of numbers, by how many there are and their exact sums; NULL where it is not defined."""
     parameters = ("int", *["number"] * len(sums.split()))
     return Entry(name, f"{name.upper()}(n, {', '.join(sums.split())})", parameters, DOUBLE, nulls="partial")
+
+
+# Functions of degrees. What is a whole number of degrees for a simple ratio is exactly that: SIND(30) is 0.5, and SIND(180) is 0.
+
+#: An angle with the same sine, from -90 to 90 degrees.
+FOR_SINE = "CASE WHEN abs(f % 360.0e0) <= 90 THEN (f % 360.0e0) WHEN abs(f % 360.0e0) <= 270 THEN sign(f) * 180.0e0 - (f % 360.0e0) ELSE (f % 360.0e0) - sign(f) * 360.0e0 END"
+#: An angle from -90 to 90 degrees whose sine is the cosine.
+FOR_COSINE = "(abs(180.0e0 - abs(f % 360.0e0)) - 90.0e0)"
+
+
+def _sine(angle: str) -> str:
+    return f"(CASE WHEN abs({angle}) = 30 THEN 0.5e0 * sign({angle}) ELSE sin(radians({angle})) END)"
+
+
+def _ratio(part: str, of: str, infinite: int) -> str:
+    """One by the other: infinite at an angle of each turn, and the opposite half a turn on; 1 or -1 between both axes."""
+    ends = (f"(f >= 0) = (abs(f % 360.0e0) = {infinite})", f"abs(f % 180.0e0) = {infinite}")
+    infinity = f"CASE WHEN {ends[0]} THEN CAST('Infinity' AS DOUBLE) ELSE CAST('-Infinity' AS DOUBLE) END"
+    one = f"CASE WHEN abs(f % 90.0e0) = 45 THEN CAST(sign({part}) * sign({of}) AS DOUBLE) ELSE {part} / {of} END"
+    return f"CASE WHEN {ends[1]} THEN {infinity} ELSE {one} END"
+
+
+def _of_degrees(name: str, text: str, meaning: str) -> Entry:
+    call = f"{name.upper()}({'f, g' if name == 'atan2d' else 'f'})"
+    doubles = meaning.replace("f %", "CAST(f AS DOUBLE) %")
+    return Entry(name, text, forms=(f"postgres | {call} := {doubles}",))
+
+
+OF_DEGREES = (
+    _of_degrees("sind", "the sine of an angle in degrees", _sine(FOR_SINE)),
+    _of_degrees("cosd", "the cosine of an angle in degrees", _sine(FOR_COSINE)),
+    _of_degrees("tand", "the tangent of an angle in degrees; infinite at 90", _ratio(_sine(FOR_SINE), _sine(FOR_COSINE), 90)),
+    _of_degrees("cotd", "the cotangent of an angle in degrees; infinite at 0", _ratio(_sine(FOR_COSINE), _sine(FOR_SINE), 0)),
+    _of_degrees("asind", "the angle in degrees that has a sine", "CASE WHEN abs(f) = 0.5 THEN 30.0e0 * sign(f) ELSE degrees(asin(f)) END"),
+    _of_degrees("acosd", "the angle in degrees that has a cosine", "CASE WHEN abs(f) = 0.5 THEN 90.0e0 - 30.0e0 * sign(f) ELSE degrees(acos(f)) END"),
+    _of_degrees("atand", "the angle in degrees that has a tangent", "degrees(atan(f))"),
+    _of_degrees("atan2d", "the angle in degrees of the point (b, a)", "degrees(atan2(f, g))"),
+)  # fmt: skip
 
 
 DOUBLES = (
@@ -138,6 +185,9 @@ DOUBLES = (
     _of_doubles("acos"),
     _of_doubles("atan", total=True),
     _of_doubles("atan2", "tsql | ATN2(f, g)", count=2, total=True),
+    Entry("hypot", "the square root of a * a + b * b", ("double", "double"), DOUBLE, forms=("spark generic | HYPOT(f, g)",), spark="hypot(a, b)"),
+    *OF_DEGREES,
+    Entry("even", "the next even number, away from 0", forms=("duckdb | EVEN(f) := CAST(f AS DOUBLE) - CAST(f AS DOUBLE) % 2.0e0 + CASE WHEN CAST(f AS DOUBLE) % 2.0e0 = 0 THEN 0 ELSE 2 * sign(CAST(f AS DOUBLE)) END",)),
     _of_doubles("sinh"),
     _of_doubles("cosh"),
     _of_doubles("tanh", total=True),

@@ -16,6 +16,7 @@ import re
 from collections.abc import Callable, Mapping
 
 from sqlglot import exp
+from sqlglot.dialects.dialect import Dialect
 
 from m3.dictionary.operation import operate
 from m3.errors import ProgramError
@@ -76,6 +77,30 @@ def _read_value(node: exp.Expr, dialect: str | None) -> exp.Expr:
         hint = TEXT_HINT.get(dialect, "a ->> 'b', which is its text")
         raise ProgramError("a value of JSON in an expression", kind="unsupported-expression", hint=hint)
     return _write_json(node, dialect)
+
+
+#: Keys and indexes, as paths of the SQL standard have them.
+STRICT_PATH = re.compile(r"""\$(\.[A-Za-z_]\w*|\."[^"\\]+"|\[[0-9]+\])+""")
+
+
+def _read_standard(node: exp.Expr, dialect: str | None) -> exp.Expr:
+    """JSON_VALUE of PostgreSQL 17, Trino and MySQL. A path that is lax looks into the elements of arrays, too."""
+    if {name for name, value in node.args.items() if value} != {"this", "path"}:
+        hint = "CAST(JSON_VALUE(a, ..) AS ..), COALESCE for a value that is not there"
+        raise ProgramError("JSON_VALUE with RETURNING, ON EMPTY or ON ERROR", kind="unsupported-expression", hint=hint)
+    path = node.args["path"]
+    if dialect != "mysql":
+        mode, _, rest = path.name.partition(" ") if isinstance(path, exp.Literal) else ("", "", "")
+        if mode.lower() != "strict":
+            raise ProgramError("a path that is lax", kind="unsupported-expression", hint="'strict $.a'")
+        if not STRICT_PATH.fullmatch(rest):
+            raise ProgramError("this path in JSON", kind="unsupported-expression", hint="'strict $.a.b[0]'")
+        path = Dialect.get_or_raise("trino").to_json_path(exp.Literal.string(rest))
+    op = "json_text" if dialect == "mysql" else "json_scalar"
+    text = node.this
+    if isinstance(text, exp.Cast) and text.to.this.value in JSON_TYPES:
+        text = text.this
+    return _at(_find_steps(path), op, text)
 
 
 def _write_json(node: exp.Expr, dialect: str | None) -> exp.Expr:
@@ -258,6 +283,7 @@ def _read_format(node: exp.Expr, dialect: str | None) -> exp.Expr | None:
 
 _FORMS: Mapping[type[exp.Expr], Callable[[exp.Expr, str | None], exp.Expr | None]] = {
     **dict.fromkeys((exp.JSONExtractScalar, exp.JSONBExtractScalar), _read_text),
+    exp.JSONValue: _read_standard,
     **dict.fromkeys((exp.JSONExtract, exp.JSONBExtract), _read_value),
     **dict.fromkeys((exp.Cast, exp.TryCast), _read_cast),
     **dict.fromkeys((exp.Bracket, exp.GetExtract), _read_element),

@@ -2,6 +2,8 @@
 
 >>> suggest("LEVENSTEIN", "postgres"), suggest("LENGHT", "duckdb", 1)
 (('LEVENSHTEIN(s, part)',), ('LENGTH(s)',))
+>>> suggest("TO_NUMBER", "postgres")
+()
 """
 
 from __future__ import annotations
@@ -25,6 +27,8 @@ NEAR = 0.75
 def suggest(name: str, dialect: str | None, count: int = 3) -> tuple[str, ...]:
     """The forms of the functions of a dialect whose names are nearest to one; those of the same name first, and none if nothing is near.
 
+    What is only a function of windows is near to no other: those have hints of their own.
+
     Args:
         name: as it is written.
         dialect: sqlglot's name of the view's dialect.
@@ -32,7 +36,8 @@ def suggest(name: str, dialect: str | None, count: int = 3) -> tuple[str, ...]:
     """
     known = forms_by_word(dialect)
     wanted = name.upper()
-    near = [wanted] if wanted in known else difflib.get_close_matches(wanted, known, count, NEAR)
+    alike = [word for word, forms in known.items() if not all(" OVER " in form for form in forms)]
+    near = [wanted] if wanted in known else difflib.get_close_matches(wanted, alike, count, NEAR)
     return tuple(dict.fromkeys(form for word in near for form in known[word]))[:count]
 
 

@@ -106,6 +106,16 @@ def _shift(move: Callable[[int, int], int]) -> Compute:
     return compute
 
 
+def _tried(compute: Callable[[int, int], int]) -> Compute:
+    """A number of 64 bits, or nothing."""
+
+    def of(args: list[Any], _: Type) -> Value:
+        result = compute(*args)
+        return result if -(2**63) <= result < 2**63 else None
+
+    return of
+
+
 def _factorial(args: list[Any], _: Type) -> int:
     (a,) = args
     if a < 0:
@@ -267,6 +277,9 @@ KERNELS: Mapping[str, Compute] = {
     "shift_right_unsigned": _shift(lambda a, n: (a & (2**64 - 1)) >> n),
     "gcd": lambda args, _: math.gcd(*args),
     "lcm": lambda args, _: math.lcm(*args),
+    "try_add": _tried(lambda a, b: a + b),
+    "try_subtract": _tried(lambda a, b: a - b),
+    "try_multiply": _tried(lambda a, b: a * b),
     "factorial": _factorial,
     "width_bucket": _width_bucket,
     "round_even": _rounding(ROUND_HALF_EVEN),
@@ -292,6 +305,7 @@ KERNELS: Mapping[str, Compute] = {
     "acos": _of_doubles("acos", math.acos),
     "atan": _of_doubles("atan", math.atan),
     "atan2": _of_doubles("atan2", math.atan2),
+    "hypot": lambda args, _: math.hypot(*args),
     "sinh": _of_doubles("sinh", math.sinh),
     "cosh": _of_doubles("cosh", math.cosh),
     "tanh": _of_doubles("tanh", math.tanh),

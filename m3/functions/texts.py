@@ -8,6 +8,7 @@ LIKE is matched here, in no more steps than the text's length times the pattern'
 
 from __future__ import annotations
 
+import base64
 import hashlib
 import re
 import zlib
@@ -208,7 +209,34 @@ def _levenshtein(args: list[Any], _: Type) -> int:
     return costs[-1]
 
 
+def _hex(args: list[Any], _: Type) -> str:
+    (a,) = args
+    return a.encode().hex().upper() if isinstance(a, str) else f"{a & (2**64 - 1):X}"
+
+
+#: Letter -> the digit of how it sounds: 0 of vowels, which part equal digits; none of H and W, which do not.
+SOUNDS: Mapping[str, str] = dict(zip("ABCDEFGIJKLMNOPQRSTUVXYZ", "012301202245501262301202", strict=True))
+
+
+def _soundex(args: list[Any], _: Type) -> str:
+    word = str(args[0])
+    letters = [chr(ord(c) - 32) if "a" <= c <= "z" else c for c in word]
+    if not letters or not "A" <= letters[0] <= "Z":
+        return word
+    found, last = letters[0], SOUNDS.get(letters[0], "")
+    for c in letters[1:]:
+        digit = last if c in "HW" else SOUNDS.get(c, "0")
+        if digit not in ("0", last):
+            found += digit
+        last = digit
+    return found[:4].ljust(4, "0")
+
+
 KERNELS: Mapping[str, Compute] = {
+    "hex": _hex,
+    "bin": lambda args, _: f"{args[0] & (2**64 - 1):b}",
+    "base64": lambda args, _: base64.b64encode(args[0].encode()).decode(),
+    "soundex": _soundex,
     "md5": lambda args, _: hashlib.md5(args[0].encode(), usedforsecurity=False).hexdigest(),
     "sha1": lambda args, _: hashlib.sha1(args[0].encode(), usedforsecurity=False).hexdigest(),
     "sha2": _sha2,

@@ -22,6 +22,12 @@ NAMES: Mapping[str, str] = {
     "bigquery": "BigQuery", "trino": "Trino",
 }  # fmt: skip
 
+#: Functions that make or read bytes, which are no texts.
+OF_BYTES = (
+    "BASE64_DECODE_BINARY", "BASE64_DECODE_STRING", "CONVERT_FROM", "CONVERT_TO", "ENCODE", "FROM_BASE64", "FROM_HEX", "FROM_UTF8", "HEX_DECODE_BINARY",
+    "HEX_DECODE_STRING", "TO_BINARY", "TO_UTF8", "TRY_TO_BINARY", "UNBASE64", "UNHEX",
+)  # fmt: skip
+
 
 class Reading(Protocol):
     """Reads expressions of one SQL text, in its dialect."""
@@ -43,6 +49,8 @@ def hint_call(reader: Reading, node: exp.Expr) -> str:
     name = reader.source.name(node)
     if not name.isidentifier():
         return "write it with other operators or functions: docs/functions.md has those that are maintained"
+    if name.upper() in OF_BYTES:
+        return "there is no type of bytes, which it makes or reads; a column of a table can hold what is computed elsewhere"
     return _translate(reader, node, name) or hint_name(name, reader.dialect)
 
 

@@ -72,7 +72,7 @@ d + INTERVAL '1' DAY | d + INTERVAL '1 month 2 days' | d - INTERVAL '3' MONTH | 
 d + i * INTERVAL '1' DAY | d + INTERVAL 1 QUARTER | ADD_MONTHS(d, 1) | ADD_MONTHS(d, i) | DATE_ADD(d, 3) | DATE_ADD(d, INTERVAL 1 WEEK) | DATE_SUB(d, 3) | DATEADD(DAY, 5, d) | DATEADD(MONTH, i, d) | DATEDIFF(d, e) | DATEDIFF(DAY, d, e)
 DATE_TRUNC('month', d) | DATE_TRUNC('week', d) | DATE_TRUNC('quarter', m) | DATE_TRUNC('hour', m) | DATE_TRUNC('year', m) | DATE_TRUNC('minute', d) | LAST_DAY(d) | MAKE_DATE(2024, 2, ABS(i) + 1) | TO_DATE('2024-02-03') | DATE '2024-02-03'
 DATE_FORMAT(m, 'yyyy-MM-dd') | TO_CHAR(m, 'YYYY-MM-DD HH24:MI:SS') | STRFTIME(m, '%Y/%m') | DATE_FORMAT(d, '%Y-%m') | FORMAT_DATE('%Y-%m-%d', d) | TIMESTAMP '2024-01-02 03:04:05' | FORMAT(d, 'yyyy-MM')
-SIN(r) | COS(r) | TAN(r) | COT(r) | ASIN(r / 1000) | ACOS(r / 1000) | ATAN(r) | ATAN2(r, x) | SINH(r / 10) | COSH(r / 10) | TANH(r) | ASINH(r) | ACOSH(ABS(r) + 1) | ATANH(r / 1000) | DEGREES(r)
+SIN(r) | COS(r) | TAN(r) | COT(r) | ASIN(r / 1000) | ACOS(r / 1000) | ASIND(r / 1000) | ACOSD(r / 1000) | ATAN(r) | ATAN2(r, x) | SINH(r / 10) | COSH(r / 10) | TANH(r) | ASINH(r) | ACOSH(ABS(r) + 1) | ATANH(r / 1000) | DEGREES(r)
 RADIANS(r) | CBRT(r) | LOG1P(ABS(r)) | EXPM1(r / 10) | ISNAN(r) | IS_NAN(r) | IS_INF(r) | ISINF(r) | PMOD(i, 3) | PMOD(x, 3) | PMOD(r, 2) | OCTET_LENGTH(s) | MAKE_TIMESTAMP(2024, 1, ABS(i) + 1, 3, 4, 5.5) | m - d | m - TIMESTAMP '2024-01-01 00:00:00.5'
 EXTRACT(EPOCH FROM m - d) | EPOCH_US(m) | TIME_BUCKET(INTERVAL '10' MINUTE, m) | DATE_BIN('15 minutes', m, TIMESTAMP '2001-01-01') | TRY_CAST(s AS INT) | TRY_CAST(s AS DATE) | TRY_CAST(x AS DECIMAL(4, 1)) | CAST(r AS DECIMAL(12, 2)) | SUBSTRING(s, 0, 2) | SUBSTRING(s, -2, 3) | SUBSTRING(s, i, 2)
 m + INTERVAL '3' MILLISECOND | DATE_ADD(m, INTERVAL 7 MICROSECOND) | m - d > INTERVAL '2' DAY | m - d - INTERVAL '1' HOUR | DATE_TRUNC('decade', d) | DATE_TRUNC('millisecond', m) | EXTRACT(EPOCH FROM d)
@@ -254,6 +254,8 @@ APART = {
     "chr",
     "acos",
     "asin",
+    "asind",
+    "acosd",
     "acosh",
     "atanh",
     "ln",

@@ -140,7 +140,10 @@ def _operation(reader: Reader, node: exp.Expr) -> Term:
         nodes += [number(0)] if node.name == "round_even" and len(nodes) == 1 else []
         return Term(reader.exactly(node.name, to, *nodes), to)
     result = entry.result
-    if not entry.spark or not isinstance(result, Type):
+    if entry.spark and not isinstance(result, Type):
+        terms = [reader.read(n) for n in node.expressions]
+        result = entry.result_type([_Typed(t.known, t.value) for t in terms])
+    if not isinstance(result, Type) or not entry.spark:
         raise refusal(f"the operation {entry.name}")
     args: dict[str, exp.Expr] = {}
     for i, (letter, given) in enumerate(zip(LETTERS, node.expressions, strict=False)):

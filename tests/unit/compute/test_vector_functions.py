@@ -50,7 +50,7 @@ REGEXES: dict[str, list[tuple[Scalar, ...]]] = {
 }
 PARAMETERS: dict[str, st.SearchStrategy[Scalar]] = {
     "string": texts, "int": ints, "number": numbers, "numeric": numbers | floats, "double": floats | numbers,
-    "date": variables("t"), "moment": moments, "timestamp": moments,
+    "date": variables("t"), "moment": moments, "timestamp": moments, "any": texts | ints,  # of HEX
 }  # fmt: skip
 ALIKE = [numbers | floats, texts, moments, variables("b") | st.just(Const(None, BOOL.with_null()))]
 

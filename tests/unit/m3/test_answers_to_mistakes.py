@@ -119,6 +119,12 @@ def shuffled(random: Random, sql: str, dialect: str | None) -> str:
         ("spark", "TO_CHAR(d, 'YYYY-MM')", ""),
         ("postgres", "LENGHT(s)", "did you mean LENGTH("),
         ("postgres", "LEVENSTEIN(s, s)", "did you mean LEVENSHTEIN("),
+        ("postgres", "TO_NUMBER(s, '999')", "docs/functions.md has what"),
+        ("mysql", "FROM_BASE64(s)", "there is no type of bytes"),
+        ("postgres", "TO_CHAR(x, 'FM999,990.00')", "CAST(a AS VARCHAR) writes a number"),
+        ("postgres", "JSON_VALUE(s, '$.a')", "'strict $.a'"),
+        ("trino", "JSON_VALUE(s, 'strict $x')", "'strict $.a.b[0]'"),
+        ("postgres", "JSON_VALUE(s, 'strict $.a' RETURNING INT)", "CAST(JSON_VALUE(a, ..) AS ..)"),
         ("tsql", "APPROX_PERCENTILE_CONT(0.5) WITHIN GROUP (ORDER BY x)", "did you mean PERCENTILE_CONT("),
     ],
 )
