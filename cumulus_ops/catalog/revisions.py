@@ -56,6 +56,10 @@ class Revisions(Part):
         query = select(r.number, r.since, r.made_at, r.problem, r.source).order_by(r.number)
         return [Revision(*row) for row in self._db.read(query)]
 
+    def since(self, number: int) -> int:
+        """The first epoch of a revision that was deployed."""
+        return next(r.since or 0 for r in self.all() if r.number == number)
+
     def deployment(self) -> Deployment | None:
         """The one that is being deployed."""
         r = t.revision.c

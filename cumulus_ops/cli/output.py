@@ -161,6 +161,8 @@ def print_status(status: Status) -> None:
     if status.has_changed:
         changed = program.program_changed(status.program)
         out.print(f"Project: {changed.message}; {changed.hint}", style="red", markup=False, soft_wrap=True)
+    if status.revision > 1:
+        out.print(f"Revision {status.revision}, since epoch {status.since}")
     out.print(coordinator_table(f"Coordinators of {show_value(status.program)}", status.coordinators))
     if len(status.coordinators) != status.initially:
         out.print(f"(cumulus.yaml began with {status.initially}; see `cumulus coordinators`)")

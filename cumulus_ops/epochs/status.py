@@ -166,7 +166,7 @@ class Status:
     their values are open and closed, and which waits for longest, for whom. ``finals``: the partitions that are final, also before their epoch. ``too_late``: what had been
     put aside when its relation was sealed. ``failing``: the steps that failed when they were tried last. ``snapshot``: the newest one, when it was
     made, and when the newest data in it came; None while there is none. ``staggering``: what it costs, where nobody gets anything for it. ``has_changed``: the project's folder defines
-    something else than what is maintained; that waits to be deployed."""
+    something else than what is maintained; that waits to be deployed. ``revision``: the one that is maintained, ``since`` which epoch."""
 
     program: str
     coordinators: tuple[CoordinatorStatus, ...]
@@ -188,6 +188,8 @@ class Status:
     staggering: StaggeringCost | None = None
     unapplied: int = 0
     has_changed: bool = False
+    revision: int = 1
+    since: int = 0
 
 
 def status(rt: Runtime) -> Status:
@@ -217,6 +219,8 @@ def status(rt: Runtime) -> Status:
         staggering_cost(rt),
         unapplied,
         waits_for_deployment(rt.as_edited, rt.catalog),
+        rt.revision,
+        rt.catalog.revisions.since(rt.revision),
     )
 
 

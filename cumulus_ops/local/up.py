@@ -354,7 +354,7 @@ def _only_up(project: Project, home: Path):  # type: ignore[no-untyped-def]
     record = read_record(home)
     where = f": {record.url}" if record else ""
     message = f"{project.name} is up already{where}"
-    return only_one(home / "lock", message, f"`cumulus down --project {project.folder}` stops it")
+    return only_one(home / "lock", message, f"`cumulus down {project.folder}` stops it")
 
 
 def _end_leftovers(home: Path, display: Display) -> None:

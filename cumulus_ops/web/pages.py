@@ -15,7 +15,8 @@ from cumulus_ops.coordination.barriers import KINDS, PROGRAM, in_force, left_out
 from cumulus_ops.coordination.plan import CoordinationPlan
 from cumulus_ops.epochs.quarantine import put_aside
 from cumulus_ops.layout.plans import plan_json
-from cumulus_ops.opening.runtime import open_runtime
+from cumulus_ops.opening.runtime import open_runtime, waits_for_deployment
+from cumulus_ops.project.names import deploy_dag
 from cumulus_ops.project.rhythm import Rhythm
 from cumulus_ops.project.settings import Project
 from cumulus_ops.project.yaml_nodes import read_text
@@ -149,18 +150,23 @@ def overview_page(found: Opened) -> Values:
         sources = source_states(found.project, catalog)
         groups = _groups_of(record.compiled, record.granularity, record.choices)
         data_at = catalog.history.data_at(catalog.snapshots.newest())
+        since, has_changed = catalog.revisions.since(record.revision), waits_for_deployment(found.project, catalog)
     latest = [epoch for epoch in state.epochs[::-1] if epoch.repeats is None][:LATEST]
     shown = [e for e in state.epochs if not state.transitions or e.epoch >= state.transitions[0].epoch]
     committed = [e for e in state.epochs if e.committed_at is not None]
     return {
         "project": found.project.name,
         "state": state,
+        "revision": record.revision,
+        "since": since,
+        "has_changed": has_changed,
+        "deploys": f"/dags/{quote(deploy_dag(found.project.name), safe='')}",
         "newest": committed[-1] if committed else None,
         "data_at": data_at,
         "validated": next((e for e in reversed(state.epochs) if e.outcome is not None), None),
         "timeline": draw_timeline(state.transitions, shown, Rhythm.of(found.project), now),
         "views": [(view, _chart(view, state.epochs, state.corrected, groups)) for view in state.views],
-        "stands": bool(state.failing) or any(lag.overdue for lag in waiting),
+        "stands": any(problem.step != "deploy" for problem in state.failing) or any(lag.overdue for lag in waiting),
         "lags": waiting,
         "sources": sources,
         "latest": latest,

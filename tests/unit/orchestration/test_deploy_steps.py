@@ -1,7 +1,9 @@
 """A person agrees to what a plan says, and that is deployed: no more, not twice, and nothing else."""
 
 import pytest
+from starlette.requests import Request
 
+from cumulus_ops.cli.output import print_status
 from cumulus_ops.cli.scaffold import land_sample, write_project
 from cumulus_ops.deploying.changes import find_change
 from cumulus_ops.epochs.driver import run_epochs
@@ -11,6 +13,9 @@ from cumulus_ops.orchestration.deploy_steps import deploy_agreed, plan_deploymen
 from cumulus_ops.orchestration.operators import ApproveDeployment, Deploy, PlanDeployment
 from cumulus_ops.project.errors import InputProblem
 from cumulus_ops.project.project_file import load_project
+from cumulus_ops.web.charts import render
+from cumulus_ops.web.pages import overview_page
+from cumulus_ops.web.rows import Opened
 from m3.errors import M3Error
 
 DEAREST = "SELECT o_customer, MAX(o_price) AS dearest FROM orders GROUP BY o_customer\n"
@@ -33,6 +38,16 @@ def folder(tmp_path, monkeypatch):
 def edit(folder, sql):
     """Another text of the view `revenue`."""
     (folder / "views" / "revenue.sql").write_text(sql)
+
+
+def shown(folder):
+    """The overview among the pages."""
+    return render(
+        "overview.html",
+        Request({"type": "http", "root_path": ""}),
+        logs="",
+        **overview_page(Opened(load_project(folder))),
+    )
 
 
 def maintained(folder):
@@ -67,6 +82,23 @@ def test_what_is_asked_is_what_is_deployed_and_a_task_that_is_tried_again_finds_
     assert "filled up to epoch 0" in caplog.text
     assert maintained(folder) == (DEAREST.strip(), 2)
     assert deploy_agreed(str(folder), agreed) == {"revision": 2}, "it was killed behind the switch"
+
+
+def test_pages_and_status_say_what_is_maintained_and_what_waits(folder, capsys):
+    assert "Revision 1, since epoch 0" in shown(folder)
+    assert "waits to be deployed" not in shown(folder)
+    edit(folder, DEAREST)
+    agreed = plan_deployment(str(folder), rows=False)
+    page = shown(folder)
+    assert "waits to be deployed" in page
+    assert 'href="/dags/shop_deploy"' in page
+    deploy_agreed(str(folder), agreed)
+    page = shown(folder)
+    assert "Revision 2, since epoch 1" in page
+    assert "waits to be deployed" not in page
+    with open_runtime(load_project(folder)) as rt:
+        print_status(status(rt))
+    assert "Revision 2, since epoch 1" in capsys.readouterr().out
 
 
 def test_a_deployment_that_was_killed_goes_on(folder):
