@@ -13,6 +13,7 @@ logging.getLogger("great_expectations").setLevel(logging.WARNING)
 from expectations.snapshot import (  # noqa: E402
     ExpectEpochsToBeComplete,
     ExpectFinalRowsToEqualRecomputation,
+    ExpectNetTablesToEqualLog,
     ExpectNoGroupWithoutRows,
     ExpectNoNegativeMultiplicity,
     ExpectSnapshotToEqualRecomputation,
@@ -22,6 +23,7 @@ from expectations.suites import epoch_suite, finals_suite, groups_suite, log_sui
 __all__ = [
     "ExpectEpochsToBeComplete",
     "ExpectFinalRowsToEqualRecomputation",
+    "ExpectNetTablesToEqualLog",
     "ExpectNoGroupWithoutRows",
     "ExpectNoNegativeMultiplicity",
     "ExpectSnapshotToEqualRecomputation",

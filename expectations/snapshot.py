@@ -19,6 +19,7 @@ __all__ = [
     "ComparisonMetric",
     "ExpectEpochsToBeComplete",
     "ExpectFinalRowsToEqualRecomputation",
+    "ExpectNetTablesToEqualLog",
     "ExpectNoGroupWithoutRows",
     "ExpectNoNegativeMultiplicity",
     "ExpectSnapshotToEqualRecomputation",
@@ -77,7 +78,7 @@ class ExpectSnapshotToEqualRecomputation(ReadableExpectation):
 
     view: str
 
-    sentence: ClassVar[str] = "The snapshot of $view equals its SQL, run from scratch over the whole event log."
+    sentence: ClassVar[str] = "The snapshot of $view equals its SQL, run from scratch over the event log."
     metric_dependencies: ClassVar[tuple[str, ...]] = ("cumulus.comparison",)
     success_keys: ClassVar[tuple[str, ...]] = ("view",)
 
@@ -182,6 +183,31 @@ class ExpectNoNegativeMultiplicity(ReadableExpectation):
     ) -> dict[str, Any]:
         count, header, rows = metrics["cumulus.rows_below"]
         observed = f"{count} rows deleted more often than inserted" if count else "none"
+        return give_verdict(count == 0, observed, header, rows, count=count)
+
+
+class ExpectNetTablesToEqualLog(ReadableExpectation):
+    """Expect that the net tables which stand for the log up to some epoch have each row as often as the log up to there. An earlier one, and the log between the
+    two, may stand for that again, if it was proved as well.
+
+    The batch has the columns ``relation``, ``row`` (JSON text) and :attr:`column`, bigint: below 0 for a row that one has more often, or less often.
+
+    Args:
+        column: the column that says so.
+    """
+
+    column: str = "_off_by"
+    minimum: int = 0
+
+    sentence: ClassVar[str] = "What remains of the relations, as it is kept, is what remains of the event log."
+    metric_dependencies: ClassVar[tuple[str, ...]] = ("cumulus.rows_below",)
+    success_keys: ClassVar[tuple[str, ...]] = ("column", "minimum")
+
+    def _validate(
+        self, metrics: dict[str, Any], runtime_configuration: Any = None, execution_engine: Any = None
+    ) -> dict[str, Any]:
+        count, header, rows = metrics["cumulus.rows_below"]
+        observed = f"{count} rows of net tables are there more or less often than in the log" if count else "it is"
         return give_verdict(count == 0, observed, header, rows, count=count)
 
 

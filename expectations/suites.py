@@ -9,6 +9,7 @@ import great_expectations as gx
 from expectations.snapshot import (
     ExpectEpochsToBeComplete,
     ExpectFinalRowsToEqualRecomputation,
+    ExpectNetTablesToEqualLog,
     ExpectNoGroupWithoutRows,
     ExpectNoNegativeMultiplicity,
     ExpectSnapshotToEqualRecomputation,
@@ -35,8 +36,10 @@ def groups_suite() -> gx.ExpectationSuite:
 
 
 def log_suite() -> gx.ExpectationSuite:
-    """What the base tables must satisfy."""
-    return gx.ExpectationSuite(name="event log", expectations=[ExpectNoNegativeMultiplicity()])
+    """What the base tables, and what they are read from, must satisfy."""
+    return gx.ExpectationSuite(
+        name="event log", expectations=[ExpectNoNegativeMultiplicity(), ExpectNetTablesToEqualLog()]
+    )
 
 
 def epoch_suite(epoch: int, members: Sequence[int]) -> gx.ExpectationSuite:

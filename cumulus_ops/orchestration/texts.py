@@ -127,7 +127,7 @@ the seal. Nothing can change them any more; their epoch need not have ended."""
 VALIDATE_FINAL = """Recomputes each final partition from the log's rows of its value alone, and compares."""
 PUBLISH = """Writes each view as one new version of its Delta table, with the epoch in the commit's metadata. A view in error has
 nothing to write: its table keeps the last right rows and says so in its properties, and this page and the log say why."""
-VALIDATE = """Runs the views' SQL on Spark over the whole event log and compares it with the snapshot, value by value,
+VALIDATE = """Runs the views' SQL on Spark over the event log and compares it with the snapshot, value by value,
 in both directions. The report has a table of differing groups."""
 PLAN = """Compiles the project's folder as it is now, and compares it with what is maintained: which views are added, changed and removed, and why; which maps are
 reused, new and dropped; what has to be read; and the rows of changed views before and after. It changes nothing. The log has it, and the next task asks it."""

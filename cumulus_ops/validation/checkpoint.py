@@ -17,14 +17,24 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from cumulus_ops.project.verdicts import UNPROVED, outcome_of
 from cumulus_ops.validation.judge import Compared
-from cumulus_ops.validation.recompute import MULTIPLICITY, kept_tables, own_session, recompute_views, spark_column
-from cumulus_ops.validation.request import ValidationReport, ValidationRequest, ViewVerdict
+from cumulus_ops.validation.recompute import (
+    MULTIPLICITY,
+    OFF_BY,
+    differing_rows,
+    kept_tables,
+    own_session,
+    recompute_views,
+    spark_column,
+)
+from cumulus_ops.validation.request import NetToProve, ValidationReport, ValidationRequest, ViewVerdict
 
 __all__ = ["DATA_DOCS", "validate_snapshot", "verdicts_of"]
 
@@ -33,6 +43,8 @@ VIEWS, EPOCHS, LOG, GROUPS = "views", "coordinators", "event log", "groups"
 #: Rows that were deleted more often than inserted, each as JSON text; so many of a relation are shown.
 IMPOSSIBLE = pa.schema([("relation", pa.string()), ("row", pa.string()), (MULTIPLICITY, pa.int64())])
 IMPOSSIBLE_ROWS = 1000
+#: Rows of net tables that the log does not have as often, or has more often.
+DIFFERING = pa.schema([("relation", pa.string()), ("row", pa.string()), (OFF_BY, pa.int64())])
 DATA_DOCS = "cumulus_ops.validation.data_docs"  # imports Great Expectations, which takes seconds: meanwhile Spark works
 
 
@@ -55,16 +67,17 @@ def validate_snapshot(
         with ThreadPoolExecutor(1) as pool:
             imported = pool.submit(importlib.import_module, DATA_DOCS)
             session = own_session(spark)
-            with kept_tables(
-                session, request.relations, request.views, request.texts, request.log_files, request.epoch
-            ) as bases:
+            differing = [_read_differing(session, request, net) for net in request.nets]
+            wrong = tuple(net for net, rows in zip(request.nets, differing, strict=True) if len(rows))
+            files = {**request.log_files, **{net.relation: request.whole_log(net.relation) for net in wrong}}
+            with kept_tables(session, request.relations, request.views, request.texts, files, request.epoch) as bases:
                 impossible = [_read_impossible(name, base) for name, base in bases.items()]
                 compared = recompute_views(
                     session, request.views, request.relations, request.texts, Path(folder), on_view
                 )
             recomputed = time.monotonic()
             imported.result()
-        result, page = _check(request, compared, pa.concat_tables([IMPOSSIBLE.empty_table(), *impossible]))
+        result, page = _check(request, compared, pa.concat_tables([IMPOSSIBLE.empty_table(), *impossible]), differing)
     outcomes = [outcome for suite in result.run_results.values() for outcome in suite.results]
     verdicts = tuple(verdicts_of(result))
     statistics = {
@@ -72,6 +85,7 @@ def validate_snapshot(
         "expectations": len(outcomes),
         "successful": sum(bool(outcome.success) for outcome in outcomes),
         "unproved": sum(v.outcome == UNPROVED for v in verdicts),
+        "rows": request.rows,
         "recompute_s": round(recomputed - started, 3),
         "checkpoint_s": round(time.monotonic() - recomputed, 3),
     }
@@ -84,8 +98,10 @@ def validate_snapshot(
         page,
         time.monotonic() - started,
         verdicts,
+        remarks=(request.remark,) if request.remark else (),
         unproved=tuple(f"view {v.view}: {v.observed}" for v in verdicts if v.outcome == UNPROVED),
         views=request.all_views or len(request.views),
+        wrong_nets=wrong,
     )
 
 
@@ -112,7 +128,28 @@ def _read_impossible(name: str, base: DataFrame) -> pa.Table:
     return pa.Table.from_pylist([r.asDict() for r in rows], IMPOSSIBLE)
 
 
-def _check(request: ValidationRequest, compared: Sequence[Compared], impossible: pa.Table) -> tuple[Any, Path]:
+def _read_differing(session: SparkSession, request: ValidationRequest, net: NetToProve) -> pa.Table:
+    """The first rows of :data:`DIFFERING` of a net table."""
+    relation = next(r for r in request.relations if r.name == net.relation)
+    wrong = differing_rows(session, relation, net).limit(IMPOSSIBLE_ROWS)
+    row = F.to_json(F.struct(*(spark_column(c.name) for c in relation.columns)), {"ignoreNullFields": "false"})
+    name = f"{net.relation}, net table as of epoch {net.epoch}"
+    rows = wrong.select(F.lit(name).alias("relation"), row.alias("row"), OFF_BY).collect()
+    return pa.Table.from_pylist([r.asDict() for r in rows], DIFFERING)
+
+
+def _log_rows(impossible: pa.Table, differing: Sequence[pa.Table]) -> pa.Table:
+    """What the log's expectations judge: both, where the one has nothing to say of the other; that more or less are too many is all the same."""
+    wrong = pa.concat_tables([DIFFERING.empty_table(), *differing])
+    nothing = [pa.array(np.zeros(len(table), np.int64)) for table in (impossible, wrong)]
+    off_by = pc.negate(pc.abs(wrong[OFF_BY]))
+    wrong = wrong.drop_columns(OFF_BY).append_column(MULTIPLICITY, nothing[1]).append_column(OFF_BY, off_by)
+    return pa.concat_tables([impossible.append_column(OFF_BY, nothing[0]), wrong])
+
+
+def _check(
+    request: ValidationRequest, compared: Sequence[Compared], impossible: pa.Table, differing: Sequence[pa.Table] = ()
+) -> tuple[Any, Path]:
     """The checkpoint's result, and the page to open: that with the verdicts on the views."""
     import expectations
     from cumulus_ops.validation.data_docs import page_path, run_checkpoint
@@ -120,7 +157,7 @@ def _check(request: ValidationRequest, compared: Sequence[Compared], impossible:
     voted = {"coordinator": list(request.voted_epochs), "voted_epoch": list(request.voted_epochs.values())}
     suites: dict[str, tuple[Any, Any]] = {
         EPOCHS: (expectations.epoch_suite(request.epoch, request.members), pa.table(voted)),
-        LOG: (expectations.log_suite(), impossible),
+        LOG: (expectations.log_suite(), _log_rows(impossible, differing)),
         VIEWS: (expectations.views_suite([v.name for v in request.views]), [view.row() for view in compared]),
     }
     if request.groups is not None:

@@ -27,14 +27,16 @@ from cumulus_ops.project.errors import InputProblem
 from cumulus_ops.project.versions import epoch_end
 from cumulus_ops.validation.judge import Compared, Terms
 from cumulus_ops.validation.meaning import register, write_out
-from cumulus_ops.validation.request import ArrowFile, Handle, ViewToValidate, write_arrow
+from cumulus_ops.validation.request import ArrowFile, Handle, NetToProve, ViewToValidate, write_arrow
 from m3.errors import LONGEST_MESSAGE, shortened
 from m3.interpreter import Interpreter
 from m3.program import Program, Relation, View
 
 __all__ = [
     "MULTIPLICITY",
+    "OFF_BY",
     "base_table",
+    "differing_rows",
     "kept_tables",
     "own_session",
     "recompute_m3",
@@ -46,7 +48,7 @@ __all__ = [
 ]
 
 
-MULTIPLICITY = "_multiplicity"
+MULTIPLICITY, OFF_BY = "_multiplicity", "_off_by"
 VERSION, SIGN, HASH = "_version", "_sign", "_hash"
 
 #: Errors instead of NULLs; and few, small jobs: what adapts plans while they run costs more than it saves here.
@@ -143,6 +145,18 @@ def _read_log(spark: SparkSession, relation: Relation, log_files: Sequence[Path]
     stored = T.StructType([T.StructField(relation.in_log(f.name), f.dataType) for f in schema])
     log = spark.read.schema(stored).parquet(*map(str, log_files))  # it reads numbers of narrower types, too
     return log.toDF(*schema.names) if relation.stored else log
+
+
+def differing_rows(spark: SparkSession, relation: Relation, net: NetToProve) -> DataFrame:
+    """The rows that a net table does not have as often as its sources do; :data:`OFF_BY` is how often more (less: negative)."""
+    names = [c.name for c in relation.columns]
+
+    def signed(paths: Sequence[Path], sign: int) -> DataFrame:
+        rows = _read_log(spark, relation, paths).where(F.col(VERSION) <= epoch_end(net.epoch))
+        return rows.select(*map(spark_column, names), (F.col(SIGN).cast("long") * sign).alias(OFF_BY))
+
+    both = signed([net.file], 1).unionAll(signed(net.sources, -1))
+    return both.groupBy(*map(spark_column, names)).agg(F.sum(OFF_BY).alias(OFF_BY)).where(F.col(OFF_BY) != 0)
 
 
 @contextmanager

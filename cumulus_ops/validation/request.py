@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import datetime
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
@@ -18,6 +18,7 @@ from m3.program import Relation
 __all__ = [
     "ArrowFile",
     "Handle",
+    "NetToProve",
     "PublishedVersion",
     "ValidationReport",
     "ValidationRequest",
@@ -114,6 +115,17 @@ class ViewToValidate:
 
 
 @dataclass(frozen=True)
+class NetToProve:
+    """A net table's file, and the ``sources`` whose sums have to be the same: an earlier net table and the log between the two, or the log from its beginning,
+    both up to ``epoch`` (inclusive)."""
+
+    relation: str
+    epoch: int
+    file: Path
+    sources: Sequence[Path]
+
+
+@dataclass(frozen=True)
 class ValidationRequest:
     """All that is needed to prove the snapshot of ``epoch`` right.
 
@@ -121,7 +133,8 @@ class ValidationRequest:
     ``_offset`` int64); later versions in them are left out. ``members``: the coordinators that take part in the epoch; ``voted_epochs``: coordinator -> its last epoch that it has voted to end
     (inclusive). ``reports_folder`` keeps the reports of all epochs. ``groups`` (view string, group string, rows int64) are
     all groups that some map of a view has an entry for, with their row counts: none may lack rows. ``texts`` is the SQL of all views of the project, which views may read.
-    ``all_views``: how many views the project has; 0: those that are asked for.
+    ``all_views``: how many views the project has; 0: those that are asked for. ``nets``: the net tables that are among the log's files, as far as they are
+    to be proved, and what they were made from; ``whole_log``: relation -> its log files without any, for the case that one is wrong. ``rows``: how many are read for the base tables; ``remark``: from what.
     """
 
     project_name: str
@@ -135,6 +148,10 @@ class ValidationRequest:
     groups: pa.Table | None = None
     texts: Mapping[str, str] = field(default_factory=dict)
     all_views: int = 0
+    nets: tuple[NetToProve, ...] = ()
+    whole_log: Callable[[str], Sequence[Path]] = lambda _: ()
+    rows: int = 0
+    remark: str = ""
 
 
 @dataclass(frozen=True)
@@ -153,7 +170,7 @@ class ValidationReport:
     """The ``outcome`` for all that was asked for: passed, failed, or unproved (:mod:`cumulus_ops.project.verdicts`). ``failures``: one sentence per
     expectation that does not hold, naming view, group and values; ``unproved``: one per view that could not be compared; ``verdicts`` one per view.
     ``docs_index``: the page to open, with the verdicts on the views. ``statistics``: numbers of views and expectations, and seconds per part. ``remarks``: what
-    else is to be known of the snapshot: views that are in error, a batch that is not in it. ``views``: how many views the project has."""
+    else is to be known of the snapshot: views that are in error, a batch that is not in it. ``views``: how many views the project has. ``wrong_nets``: the net tables that are not what the log says."""
 
     epoch: int
     outcome: str
@@ -165,6 +182,7 @@ class ValidationReport:
     remarks: tuple[str, ...] = ()
     unproved: tuple[str, ...] = ()
     views: int = 0
+    wrong_nets: tuple[NetToProve, ...] = ()
 
     @property
     def success(self) -> bool:

@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+import json
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
 from cumulus_ops.catalog.epochs import FencedVote, LeftOut, in_error, left_out
-from cumulus_ops.catalog.records import Validation, ViewError, moment_of_now
+from cumulus_ops.catalog.net_tables import NetTable
+from cumulus_ops.catalog.records import LogFile, Validation, ViewError, moment_of_now
 from cumulus_ops.files.log_files import verify_log
+from cumulus_ops.files.net_tables import choose_base_files, names_in_log
 from cumulus_ops.opening.runtime import Runtime
+from cumulus_ops.project.errors import IntegrityProblem
 from cumulus_ops.project.verdicts import FAILED
 from cumulus_ops.publishing.telling import watch_step
 from cumulus_ops.query.errors import views_in_error
@@ -21,6 +25,7 @@ from cumulus_ops.query.read import read_groups, read_view
 from cumulus_ops.validation.reports import INDEX, write_index
 from cumulus_ops.validation.request import (
     Handle,
+    NetToProve,
     PublishedVersion,
     ValidationReport,
     ValidationRequest,
@@ -33,9 +38,19 @@ from m3.scalars import Var
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-__all__ = ["add_remarks", "ask_for_view", "find_session", "validate", "validation_request", "verify_log_files"]
+__all__ = [
+    "add_remarks",
+    "ask_for_view",
+    "choose_bases",
+    "find_session",
+    "validate",
+    "validation_request",
+    "verify_log_files",
+]
 
 GROUPS = {"view": pa.string(), "group": pa.string(), "rows": pa.int64()}
+#: As often is the whole log read, whatever net tables there are.
+WHOLE_EVERY = 16
 BELOW_ZERO = "{} is set aside: rows of it that were deleted since count below zero until `cumulus batch retry {}`"
 
 
@@ -61,10 +76,11 @@ def validate(
     from cumulus_ops.validation.checkpoint import validate_snapshot
 
     rt = rt.as_of(epoch)
-    with tempfile.TemporaryDirectory(prefix="cumulus-snapshot-") as folder:
+    with rt.catalog.leases.step(), tempfile.TemporaryDirectory(prefix="cumulus-snapshot-") as folder:
         request = validation_request(rt, epoch, Path(folder), views)
         count = len(request.views)
         report = validate_snapshot(find_session(rt), request, lambda done, view: on_view(done, count, view))
+        _judge_nets(rt, request.nets, report.wrong_nets)
     report = add_remarks(rt, report)
     page = rt.project.reports / INDEX
     found = report.view_findings
@@ -111,14 +127,15 @@ def validation_request(rt: Runtime, epoch: int, folder: Path, names: Sequence[st
         InputProblem: there is no such view.
         IntegrityProblem: a log file is not what was written.
     """
-    files = verify_log_files(rt, epoch)
+    bases = choose_bases(rt, epoch)
+    files = bases.files
     chosen = rt.program.views if names is None else tuple(rt.program.view(name) for name in dict.fromkeys(names))
     # SQL views are recomputed by their text, the others by the serial interpreter
     interpreted: Mapping[str, pa.Table] = {}
     if any(view.sql is None for view in chosen):
         from cumulus_ops.validation.recompute import recompute_m3
 
-        interpreted = recompute_m3(rt.program, files, epoch)
+        interpreted = recompute_m3(rt.program, verify_log_files(rt, epoch), epoch)
     errors, published = views_in_error(rt, epoch), rt.catalog.results.published()
     snapshot = rt.catalog.snapshots.at(epoch)
     now = None if snapshot is None else moment_of_now(snapshot.now)
@@ -144,7 +161,84 @@ def validation_request(rt: Runtime, epoch: int, folder: Path, names: Sequence[st
         _read_groups(rt, [v for v in found if v.snapshot is not None], epoch),
         {view.name: view.sql for view in rt.program.views if view.sql is not None},
         len(rt.program.views),
+        bases.nets,
+        lambda relation: _verify(rt, rt.catalog.net_tables.log_files(epoch, {}, relation)),
+        bases.rows,
+        bases.remark,
     )
+
+
+@dataclass(frozen=True)
+class Bases:
+    """What base tables are recomputed from: relation -> its ``files``, with so many ``rows``. ``nets``: what of it is to be proved, too. ``remark``: what it is, if there was a choice."""
+
+    files: Mapping[str, Sequence[Path]]
+    rows: int
+    nets: tuple[NetToProve, ...] = ()
+    remark: str = ""
+
+
+def choose_bases(rt: Runtime, epoch: int) -> Bases:
+    """What the relations consist of as of an epoch: their net tables and the log since; now and then the whole log, whatever there is besides.
+
+    A net table is proved before it is believed, once: against the one that it was made from, or the log, if that is gone. When the whole log is read, it is
+    proved against all of it.
+    """
+    chosen = choose_base_files(rt.project.state, rt.catalog, epoch, rt.program.relations)
+    whole = len(rt.catalog.results.validations()) % WHOLE_EVERY == 0
+    known = {(net.relation, net.epoch): net for net in rt.catalog.net_tables.all()}
+    nets: list[NetToProve] = []
+    for net in chosen.nets.values():
+        proved: NetTable | None = net
+        while proved is not None and (whole or not proved.proved):
+            base = None if whole or proved.base is None else known.get((proved.relation, proved.base))
+            wanted = names_in_log(rt.program.relation_by_name[net.relation])
+            base = base if base is not None and base.has(wanted) and _is_whole(rt, base) else None
+            nets.append(_net_to_prove(rt, proved, base))
+            proved = base
+    read = rt.catalog.log.files(epoch=epoch) if whole else chosen.files
+    files: dict[str, list[Path]] = {}
+    for file in read:
+        files.setdefault(file.relation, []).extend(_verify(rt, [file]))
+    said = ", ".join(f"of {net.relation} as of epoch {net.epoch}" for net in chosen.nets.values())
+    remark = f"recomputed from net tables {said}, and the log since" if said else ""
+    if said and whole:
+        remark = f"recomputed from the whole event log, as every {WHOLE_EVERY}th time"
+    return Bases(files, sum(file.rows for file in read), tuple(nets), remark)
+
+
+def _is_whole(rt: Runtime, net: NetTable) -> bool:
+    """Whether its file is not damaged."""
+    try:
+        return bool(_verify(rt, [net.file]))
+    except IntegrityProblem:
+        return False
+
+
+def _net_to_prove(rt: Runtime, net: NetTable, base: NetTable | None) -> NetToProve:
+    after = {} if base is None else {base.relation: base.epoch}
+    log = rt.catalog.net_tables.log_files(net.epoch, after, net.relation)
+    sources = [*([] if base is None else [base.file]), *log]
+    return NetToProve(net.relation, net.epoch, rt.project.state / net.path, _verify(rt, sources))
+
+
+def _verify(rt: Runtime, files: Sequence[LogFile]) -> list[Path]:
+    for file in files:
+        verify_log(rt.project.state, file)
+    return [rt.project.state / file.path for file in files]
+
+
+def _judge_nets(rt: Runtime, proved: Sequence[NetToProve], wrong: Sequence[NetToProve]) -> None:
+    """Remember what was proved; a net table that is wrong goes, with those that were made from it: the next one is made from the log."""
+    known = {rt.project.state / net.path: net for net in rt.catalog.net_tables.all()}
+    refuted = {net.relation for net in wrong}
+    columns = {relation.name: names_in_log(relation) for relation in rt.program.relations}
+    right = [known[net.file] for net in proved if net.file in known and net.relation not in refuted]
+    # of one that has more columns than the relation has now, these alone were looked at
+    rt.catalog.net_tables.record_proved([net for net in right if json.loads(net.columns) == columns[net.relation]])
+    for net in sorted(wrong, key=lambda net: net.epoch):
+        if net.file in known:
+            rt.catalog.net_tables.drop(known[net.file], later=True)
 
 
 def verify_log_files(rt: Runtime, epoch: int) -> dict[str, list[Path]]:
@@ -155,8 +249,7 @@ def verify_log_files(rt: Runtime, epoch: int) -> dict[str, list[Path]]:
     """
     files: dict[str, list[Path]] = {}
     for file in rt.catalog.log.files(epoch=epoch):
-        verify_log(rt.project.state, file)
-        files.setdefault(file.relation, []).append(rt.project.state / file.path)
+        files.setdefault(file.relation, []).extend(_verify(rt, [file]))
     return files
 
 

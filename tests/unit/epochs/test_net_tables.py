@@ -15,7 +15,7 @@ import duckdb
 import pyarrow as pa
 import pytest
 
-from cumulus_ops.catalog.records import LogFile
+from cumulus_ops.catalog.records import LogFile, Validation
 from cumulus_ops.epochs import checkpoint
 from cumulus_ops.epochs.checkpoint import collect_garbage, commit
 from cumulus_ops.epochs.compacting import compact
@@ -28,6 +28,7 @@ from cumulus_ops.opening.runtime import Runtime, initialise, open_runtime
 from cumulus_ops.project.errors import Conflict
 from cumulus_ops.project.processes import COMPACT_POINTS
 from cumulus_ops.project.versions import epoch_end
+from cumulus_ops.validation.run import WHOLE_EVERY, _judge_nets, choose_bases
 from m3.datatypes import BOOL, DATE, DOUBLE, INT, STRING, TIMESTAMP, decimal
 from m3.program import Column, Relation
 from tests.support.children import start, wait
@@ -158,11 +159,25 @@ def _rows_read(rt: Runtime, epoch: int) -> int:
 
 
 def test_reading_stays_in_proportion_to_the_table(rt: Runtime) -> None:
-    read = []
+    """For a deployment, and for a validation, but for every 16th; and for what it has to prove, if it proves what there is."""
+    read, validated, proved = [], [], []
     for epoch in range(40):
         play_epoch(rt, epoch)
         read.append(_rows_read(rt, epoch))
+        bases = choose_bases(rt, epoch)
+        is_whole = epoch % WHOLE_EVERY == 0
+        assert ("whole" in bases.remark) == (is_whole and epoch > 0)
+        if is_whole:
+            assert bases.rows == sum(file.rows for file in rt.catalog.log.files())
+        else:
+            validated.append(bases.rows - epoch)  # `s` only grows
+            proved.append(sum(len(net.sources) for net in bases.nets if net.relation == "r"))
+        _judge_nets(rt, bases.nets, ())
+        rt.catalog.results.record_validation(Validation(epoch, "passed", (), "", 0.0))
     assert max(read[10:]) <= max(read[:10]) <= 5 * 20
+    assert max(validated[10:]) <= max(validated[:10])
+    assert max(proved) <= 3
+    assert all(net.proved for net in rt.catalog.net_tables.all() if net.relation == "r")
     assert len([net for net in rt.catalog.net_tables.all() if net.relation == "r"]) <= 3
     files = {str(f.relative_to(rt.project.state)) for f in (rt.project.state / "net").rglob("*.parquet")}
     kept = {net.path for net in rt.catalog.net_tables.all()}

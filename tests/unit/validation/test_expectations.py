@@ -8,10 +8,11 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 
-from cumulus_ops.validation.checkpoint import verdicts_of
+from cumulus_ops.validation.checkpoint import DIFFERING, IMPOSSIBLE, _check, _list_failures, verdicts_of
 from cumulus_ops.validation.data_docs import frame, run_checkpoint
 from cumulus_ops.validation.judge import Compared, Terms
-from cumulus_ops.validation.request import ArrowFile, ViewVerdict, write_arrow
+from cumulus_ops.validation.recompute import OFF_BY
+from cumulus_ops.validation.request import ArrowFile, ValidationRequest, ViewVerdict, write_arrow
 
 ROWS = pa.table({"region": ["a", "b"], "total": [1, 2]})
 
@@ -52,3 +53,15 @@ def test_a_view_in_error_is_right_if_its_recomputation_fails(error: str, fails: 
     from cumulus_ops.validation.judge import judge
 
     assert judge(Compared("v", None, None, None, Terms(error=error, fails=fails)).row()).outcome == outcome
+
+
+@pytest.mark.parametrize("off_by", [1, -1])
+def test_a_net_table_that_is_off_fails_the_expectation_about_the_log(tmp_path: Path, off_by: int) -> None:
+    request = ValidationRequest("shop", 1, (), (), {}, tmp_path, (0,), {0: 1})
+    differing = pa.Table.from_pylist([{"relation": "r, net table", "row": '{"a":7}', OFF_BY: off_by}], DIFFERING)
+    result, _ = _check(request, [], IMPOSSIBLE.empty_table(), [DIFFERING.empty_table(), differing])
+    (failure,) = _list_failures(result)
+    assert failure.startswith("event log: 1 rows of net tables are there more or less often than in the log")
+    assert '{"a":7}' in failure
+    result, _ = _check(request, [], IMPOSSIBLE.empty_table(), [DIFFERING.empty_table()])
+    assert not list(_list_failures(result))
