@@ -17,6 +17,7 @@ import pytest
 
 from cumulus_ops.append.checks import RelationEvents, check, read_relation, read_rows, relation_of
 from cumulus_ops.project.errors import InputProblem
+from cumulus_ops.project.relation_settings import FILE_KEYS
 from cumulus_ops.project.settings import LandingSettings
 from tests.support.bad_inputs import ITEMS
 
@@ -311,4 +312,4 @@ def test_columns_without_a_name_make_no_empty_file_suspicious(tmp_path: Path) ->
 
 
 def test_settings_are_those_of_the_page() -> None:
-    assert {quoted(line[0])[0] for line in SETTINGS} == set(LandingSettings.__dataclass_fields__)
+    assert {quoted(line[0])[0] for line in SETTINGS} == set(FILE_KEYS)
