@@ -32,7 +32,7 @@ def identities(program: Program) -> Mapping[str, str]:
     """map -> its identity; maps that have none are left out.
 
     >>> from m3 import parse
-    >>> text = "RELATION R(a INT, b INT); MAP {0}[INT] : INT; ON +R({1}, {2}) {{ {0}[{1}] += 1 }} ON -R({1}, {2}) {{ {0}[{1}] += -1 }}"
+    >>> text = "RELATION R(a INT, b INT); MAP {0}[k INT] : INT; ON +R({1}, {2}) {{ {0}[{1}] += 1 }} ON -R({1}, {2}) {{ {0}[{1}] += -1 }}"
     >>> identities(parse(text.format("m", "a", "b")))["m"] == identities(parse(text.format("n", "x", "y")))["n"]
     True
 
