@@ -64,7 +64,8 @@ def as_declared(relation: Relation, columns: Sequence[str], table: pa.Table) -> 
 
 def _widen(column: pa.ChunkedArray, type_: Type) -> pa.ChunkedArray:
     """Numbers as those of a wider type. How else a file stores a column is its own affair."""
-    if type_.kind != "decimal" or column.type == stored_type(type_):
+    is_number = pa.types.is_decimal(column.type) or pa.types.is_integer(column.type)
+    if type_.kind != "decimal" or not is_number or column.type == stored_type(type_):
         return column
     values, bad = cast_exact(column, type_)
     if bad.any():
