@@ -6,6 +6,7 @@ run on that.
 
 from __future__ import annotations
 
+import functools
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -142,9 +143,24 @@ def _read_log(spark: SparkSession, relation: Relation, log_files: Sequence[Path]
     schema.add(VERSION, T.LongType()).add(SIGN, T.ByteType())
     if not log_files:
         return spark.createDataFrame([], schema)
-    stored = T.StructType([T.StructField(relation.in_log(f.name), f.dataType) for f in schema])
-    log = spark.read.schema(stored).parquet(*map(str, log_files))  # it reads numbers of narrower types, too
-    return log.toDF(*schema.names) if relation.stored else log
+    parts: dict[frozenset[str], list[str]] = {}
+    for path in log_files:
+        parts.setdefault(_whole_numbers(relation, path), []).append(str(path))
+    tables = []
+    for whole, paths in parts.items():  # Spark reads decimals of fewer digits, and no integers as decimals
+        types = {f.name: T.LongType() if f.name in whole else f.dataType for f in schema}
+        stored = T.StructType([T.StructField(relation.in_log(name), of) for name, of in types.items()])
+        log = spark.read.schema(stored).parquet(*paths)
+        log = log.toDF(*schema.names) if relation.stored else log
+        tables.append(log.withColumns({n: spark_column(n).cast(schema[n].dataType) for n in whole}) if whole else log)
+    return functools.reduce(DataFrame.unionAll, tables)
+
+
+def _whole_numbers(relation: Relation, path: Path) -> frozenset[str]:
+    """The decimal columns that a file has as integers: it was written before they were decimals."""
+    names = {relation.in_log(c.name): c.name for c in relation.columns if c.type.kind == "decimal"}
+    fields = pq.read_schema(path) if names else []
+    return frozenset(names[f.name] for f in fields if f.name in names and pa.types.is_integer(f.type))
 
 
 def differing_rows(spark: SparkSession, relation: Relation, net: NetToProve) -> DataFrame:
