@@ -29,7 +29,7 @@ from cumulus_ops.maps.deltas import (
     value_column,
     with_values,
 )
-from cumulus_ops.maps.lookup import TooManyRows, probe, read_slices, sum_points
+from cumulus_ops.maps.lookup import Slices, TooManyRows, probe, read_slices, sum_points
 from cumulus_ops.maps.runs import RunData
 from m3.scalars import Scalar, Var, variables
 
@@ -244,6 +244,10 @@ def _join_all(plan: StatementPlan, events: Events, groups: Groups | None, chain:
     return joined
 
 
+#: From so many lookups with free keys on, one after the other, deltas of one entry are summed in between.
+LONG_CHAIN = 3
+
+
 def _join(plan: StatementPlan, read: ReadPlan, events: Events, joined: _Joined, runs: tuple[RunData, ...]) -> _Joined:
     frame = _build_frame(plan, events, joined, read.bound)
     versions = events.versions if joined.origin is None else events.versions[joined.origin]
@@ -258,9 +262,10 @@ def _join(plan: StatementPlan, read: ReadPlan, events: Events, joined: _Joined, 
         hit = np.flatnonzero(np.logical_or.reduce([total != 0 for total in totals.values()]))
         found: Mapping[str, np.ndarray] = {name: total[hit] for name, total in totals.items()}
     else:
-        # The deltas of an entry come unsummed, each as a row: products are linear in them, and what is summed in the end is the result.
         limit = events.limit_rows if events.frame.rows > 1 else None  # one event cannot be halved
         slices = read_slices(runs, names, [i for i, _ in read.free], request, limit)
+        if len(slices.request) > joined.rows and sum(bool(other.free) for other in plan.reads) >= LONG_CHAIN:
+            slices = _sum_entries(slices, joined.rows)
         hit, found = slices.request, slices.values
         loops, kept = _bind(read, joined.loops, slices.free, hit)
     next_ = joined.take(hit)
@@ -270,6 +275,24 @@ def _join(plan: StatementPlan, read: ReadPlan, events: Events, joined: _Joined, 
     }
     result = _Joined(next_.origin, len(hit), {**next_.loops, **loops}, products, next_.columns)
     return result if kept is None else result.take(kept)
+
+
+def _sum_entries(slices: Slices, requests: int) -> Slices:
+    """One row for each entry of a request whose deltas do not cancel.
+
+    Products are linear in deltas, so unsummed ones would be right, too. But an entry that is replaced often, as the one of a scalar
+    subquery is, has k of them, and a chain of n such reads has k to the n rows, nearly all of which cancel."""
+    numbers, count = _number_rows(slices.request, requests, slices.free)
+    first = np.full(count, -1)
+    first[numbers[::-1]] = np.arange(len(numbers) - 1, -1, -1)
+    groups = Groups(numbers, first)
+    sums = {name: sum_groups(groups, units, None) for name, units in slices.values.items()}
+    left = np.flatnonzero(np.logical_or.reduce([units != 0 for units in sums.values()]))
+    rows = first[left]
+    free = tuple(take_rows(column, rows) for column in slices.free)
+    return Slices(
+        slices.request[rows], free, {name: units[left] for name, units in sums.items()}, slices.versions[rows]
+    )
 
 
 def _bind(
