@@ -150,6 +150,8 @@ KERNELS: Mapping[str, Compute] = {
 
 #: The most that counts within counts may come to, as in RE2: ``(a{30}){30}`` are 900.
 MOST_REPEATS = 1_000
+#: What opens a group without a number.
+UNNUMBERED = "(?:"
 #: What a pattern begins with in which upper and lower case are the same.
 CASELESS = "(?i)"
 #: A part of a replacement: a group, a backslash, or any other character.
@@ -158,7 +160,7 @@ SAFE_TOKEN = re.compile(
     r"""\[\^?(?:\\[\\\]\[^.$*+?(){}|/-]|\\[dw]|[A-Za-z0-9_ .,:;!@#%=<>/'"$*+?(){}|-])+\]  # a class
     |\\[\\\]\[^.$*+?(){}|/-]|\\[dwDW]    # an escape
     |\{[0-9]{1,3}(?:,[0-9]{0,3})?\}       # a count
-    |\((?!\?)|[)|*+?.^$]|[^\\\[\](){}|*+?.^$\n]""",
+    |\((?!\?)|\(\?:|[)|*+?.^$]|[^\\\[\](){}|*+?.^$\n]""",
     re.VERBOSE,
 )
 
@@ -167,7 +169,7 @@ SAFE_TOKEN = re.compile(
 def safe_regex(pattern: str) -> str:
     r"""A regular expression that means the same in RE2, Python, Java and PostgreSQL for texts without newlines; in RE2's words.
 
-    Literals, classes, groups, alternatives, counts, ``^``, ``$`` and backslash d, w, D, W (ASCII), and ``(?i)`` at its start; nothing else.
+    Literals, classes, groups with and without numbers, alternatives, counts, ``^``, ``$`` and backslash d, w, D, W (ASCII), and ``(?i)`` at its start; nothing else.
 
     >>> safe_regex("^a{2,3}$")
     '^a{2,3}\\z'
@@ -215,7 +217,7 @@ def _refuse_large(pattern: str, tokens: list[str]) -> None:
     repeats = 1  # within the last part
     for token in tokens:
         group = groups[-1]
-        if token == "(":
+        if token in ("(", UNNUMBERED):
             groups.append([0, 0, 1])
         elif token == ")" and len(groups) > 1:
             size, last, repeats = groups.pop()
@@ -234,7 +236,9 @@ def _refuse_large(pattern: str, tokens: list[str]) -> None:
 
 
 def _not_portable(pattern: str, what: str) -> ProgramError:
-    hint = "literals, [classes], (groups), |, *, +, ?, {n,m}, ^, $, \\d and \\w; or use LIKE"
+    hint = (
+        "literals, [classes], (groups), (?:groups without a number), |, *, +, ?, {n,m}, ^, $, \\d and \\w; or use LIKE"
+    )
     message = f"the regular expression {shortened(pattern)!r}, at {shortened(what)!r}"
     return ProgramError(message, kind="regular-expression", hint=hint)
 
@@ -300,9 +304,9 @@ def may_lack(pattern: str, group: int) -> bool:
     _, tokens = split_regex(pattern)
     around, seen = list[int](), 0  # the groups that are open
     for place, token in enumerate(tokens):
-        if token == "(":
-            seen += 1
-            around.append(seen)
+        if token in ("(", UNNUMBERED):
+            around.append(seen + 1)  # the first group within
+            seen += token == "("
         elif token == ")":
             after = tokens[place + 1] if place + 1 < len(tokens) else ""
             left_out = after in ("*", "?") or after.startswith("{0")

@@ -28,7 +28,7 @@ DOLLARS = ("spark", "databricks", "mysql", "trino")
 
 
 def _split(pattern: str) -> list[str]:
-    return re.findall(rf"{SINGLE}|\{{[0-9,]+\}}|.", pattern, re.DOTALL)
+    return re.findall(rf"{SINGLE}|\(\?:|\{{[0-9,]+\}}|.", pattern, re.DOTALL)
 
 
 def _end_at_text(pattern: str) -> str:

@@ -75,6 +75,8 @@ DOCUMENTED = [
     ("postgres", r"regexp_replace('foobarbaz', 'b..', 'X')", "fooXbaz"),
     ("postgres", r"regexp_replace('foobarbaz', 'b(..)', 'X\1Y', 'g')", "fooXarYXazY"),
     ("postgres", r"regexp_replace('ab', 'b', '[\&]')", "a[b]"),
+    ("duckdb", r"regexp_replace('http://www.foo.bar/x', '^https?://(?:www\.)?([^/]+)/.*$', '\1')", "foo.bar"),
+    ("spark", "regexp_extract('abac', '(?:ab)+(a.)', 1)", "ac"),
     ("postgres", "substring('Thomas' from '...$')", "mas"),
     ("postgres", "substring('foobar' from 'o(.)b')", "o"),
     ("postgres", "substring('foobar' from 'z')", None),
