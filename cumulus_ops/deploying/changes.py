@@ -77,9 +77,14 @@ def find_change(rt: Runtime, *, replan: bool = False) -> Change:
     anew = "`cumulus anew` makes all maps again from the event log"
     _require_final_rows_to_stay(rt, views, place)
     checked = check_log(rt.as_edited, rt.catalog, (rt.program, *past), new) if relations else None
-    in_order = not rt.plan.versions.summed or prove(new).grain != "batch"
+    # Kept statements come before new ones, which those of a sequential program would see.
+    in_order = (
+        not rt.plan.versions.summed or prove(new).grain != "batch" or "sequential" in (old.semantics, new.semantics)
+    )
     if in_order and m3.format_program(old) != m3.format_program(new):
-        message = "the order of events matters for this program, so no part of it can be made for itself"
+        message = (
+            "the order of events, or of statements, matters for this program, so no part of it can be made for itself"
+        )
         raise InputProblem(message, kind="order-sensitive", place=place, hint=anew)
     begun = rt.catalog.revisions.deployment()  # if it is this change, it has these names already
     others = [r.number for r in rt.catalog.revisions.all() if begun is None or r.number != begun.number]
