@@ -100,3 +100,14 @@ def test_a_compiler_that_would_make_other_maps_changes_nothing(tmp_path: Path, m
     with open_runtime(more) as rt:
         change = find_change(rt)
         assert (change.views, change.dropped) == ({"n": "added"}, frozenset())
+
+
+def test_a_sequential_program_is_not_changed_in_parts(tmp_path: Path) -> None:
+    """What is kept would be read by what is new in another order than the program says."""
+    text = "PROGRAM p SEMANTICS SEQUENTIAL; RELATION r(a INT, b INT); MAP {0}[] : INT; ON +r(a, b) {{ {0}[] += {1} }} ON -r(a, b) {{ {0}[] += -1 * {1} }}"
+    project = make_project(tmp_path, [R], program=text.format("m", "a"))
+    initialise(project)
+    other = make_project(tmp_path, [R], program=text.format("n", "b"))
+    with open_runtime(other) as rt, pytest.raises(InputProblem) as caught:
+        find_change(rt)
+    assert caught.value.kind == "order-sensitive"
