@@ -39,14 +39,14 @@ the target's scale and is raised to it exactly.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from functools import cached_property
 
 from m3.datatypes import DOUBLE, Type, list_of
 from m3.errors import ProgramError, Span
-from m3.scalars import Scalar, variables
+from m3.scalars import Scalar, rename, variables
 
 __all__ = [
     "START",
@@ -251,6 +251,12 @@ class WindowFunction:
     order: tuple[tuple[Scalar, bool, bool], ...]
     frame: Frame | None
     type: Type
+
+    def with_names(self, names: Mapping[str, str]) -> WindowFunction:
+        """With its variables renamed."""
+        args = tuple(rename(arg, names) for arg in self.args)
+        order = tuple((rename(by, names), descending, first) for by, descending, first in self.order)
+        return replace(self, args=args, order=order)
 
 
 @dataclass(frozen=True)

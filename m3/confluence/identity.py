@@ -17,11 +17,11 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from m3.confluence.meaning import content_name
-from m3.confluence.products import Product, Sum, Term, add, mapped, normal
+from m3.confluence.products import Product, Sum, Term, add, column, mapped, normal
 from m3.confluence.proof import meanings_of
 from m3.dataflow import once_per_program, strata
 from m3.datatypes import Type
-from m3.program import Derivation, Program, Windowing
+from m3.program import Derivation, MapDecl, Program, Windowing
 from m3.scalars import rename
 
 __all__ = ["identities"]
@@ -47,15 +47,19 @@ class _Identities:
         self._program = program
         self._meanings = meanings_of(program)
         self._found: dict[str, str] = {}
-        #: What a product's atom is of -> what it is called here, and the names and types of its columns.
-        self._names = {content_name(r.name, sign): f"{r.name} {sign}" for r in program.relations for sign in (0, 1)}
-        self._columns: dict[str, tuple[tuple[str, Type], ...]] = {
-            content_name(r.name, 1): tuple((c.name, c.type) for c in r.columns) for r in program.relations
-        }
-        for declared in program.maps:
-            of = tuple((str(place), key.type) for place, key in enumerate(declared.keys))
-            self._columns[content_name(declared.name, 0)] = of
-        self._nullable: dict[str, tuple[bool, ...]] = {}
+        #: What a product's atom is of -> what it is called here. Relations have a blank in it, so that no digest is one.
+        self._names = {content_name(r.name, 1): f"relation {r.name}" for r in program.relations}
+        #: What an atom is of -> the numbers that its columns have here. A relation's are in the order of their names: the normal form prefers
+        #: lower numbers, and must not depend on how columns are declared.
+        self._places: dict[str, tuple[int, ...]] = {}
+        #: What it is called here -> the names and types of its columns, by these numbers.
+        self._columns: dict[str, tuple[tuple[str, Type], ...]] = {}
+        for relation in program.relations:
+            by_name = sorted(relation.columns, key=lambda column: column.name)
+            atom = content_name(relation.name, 1)
+            self._places[atom] = tuple(map(by_name.index, relation.columns))
+            self._columns[self._names[atom]] = tuple((c.name, c.type) for c in by_name)
+        self._nullable = {of: tuple(type_.nullable for _, type_ in columns) for of, columns in self._columns.items()}
 
     def found(self) -> dict[str, str]:
         """All identities."""
@@ -65,27 +69,41 @@ class _Identities:
             if said is None:
                 continue
             declared = self._program.map_by_name[name]
-            types = [str(key.type) for key in declared.keys], str(declared.value)
+            types = [repr(key.type) for key in declared.keys], repr(declared.value)
             self._found[name] = hashlib.sha256(repr((types, said)).encode()).hexdigest()
-            self._names[content_name(name, 0)] = self._found[name]
+            if name in derived:
+                self._note_rows(declared)
         return self._found
+
+    def _note_rows(self, declared: MapDecl) -> None:
+        """A derived map's rows may be in products, under its identity."""
+        atom, called = content_name(declared.name, 0), self._found[declared.name]
+        self._names[atom] = called
+        self._places[atom] = tuple(range(len(declared.keys)))
+        self._columns[called] = tuple((str(place), key.type) for place, key in enumerate(declared.keys))
+        self._nullable[called] = tuple(key.type.nullable for key in declared.keys)
 
     def _describe_sum(self, name: str) -> object | None:
         """A map's meaning, with what it is about called by names that last."""
-        meaning = self._meanings.known.get(name)
-        own = content_name(name, 0)
-        if meaning is None or any(atom not in self._names or atom == own for p in meaning for atom, _ in p.atoms):
+        meaning = self._meanings.get(name)
+        if meaning is None or any(atom not in self._names for p in meaning for atom, _ in p.atoms):
             return None
         total: Sum = {}
         for product, coefficient in meaning.items():
-            called = product._replace(atoms=tuple((self._names[atom], kind) for atom, kind in product.atoms))
-            for (atom, _), (lasting, _) in zip(product.atoms, called.atoms, strict=True):
-                self._nullable[lasting] = tuple(type_.nullable for _, type_ in self._columns[atom])
-            again = normal(called, self._nullable)
+            again = normal(self._call(product), self._nullable)
             if again is not None:
                 add(total, again, coefficient)
-        columns = {self._names[atom]: self._columns[atom] for p in meaning for atom, _ in p.atoms}
-        return sorted((repr(_say(product, columns)), str(coefficient)) for product, coefficient in total.items())
+        return sorted((repr(_say(product, self._columns)), str(coefficient)) for product, coefficient in total.items())
+
+    def _call(self, product: Product) -> Product:
+        """A product with its atoms called by names that last, and their columns numbered as here."""
+
+        def number(given: Term) -> Term:
+            return column(given[2], self._places[product.atoms[given[2]][0]][given[3]])
+
+        return product.with_columns(number)._replace(
+            atoms=tuple((self._names[atom], kind) for atom, kind in product.atoms)
+        )
 
     def _describe_derived(self, name: str) -> object | None:
         derived = self._program.derivation_by_map[name]
@@ -94,14 +112,7 @@ class _Identities:
         if isinstance(derived, Windowing):
             keys = self._program.map_by_name[derived.source].keys
             names = {key.name: f"k{place}" for place, key in enumerate(keys)}
-            functions = tuple(
-                replace(
-                    f,
-                    args=tuple(rename(a, names) for a in f.args),
-                    order=tuple((rename(e, names), down, first) for e, down, first in f.order),
-                )
-                for f in derived.functions
-            )
+            functions = tuple(f.with_names(names) for f in derived.functions)
             return "window", self._found[derived.source], derived.partition, functions, derived.flagged
         return "row", *self._describe_row(derived)
 
@@ -122,7 +133,7 @@ def _say(product: Product, columns: Mapping[str, tuple[tuple[str, Type], ...]]) 
 
     def say(given: Term) -> Term:
         name, type_ = columns[product.atoms[given[2]][0]][given[3]]
-        return (1, 1, given[2], name, str(type_))
+        return (1, 1, given[2], name, repr(type_))
 
     return product._replace(
         keys=tuple(mapped(t, say) for t in product.keys),

@@ -125,6 +125,15 @@ class Meanings:
         keys = tuple(column(0, i) for i in range(len(self.program.map_by_name[name].keys)))
         self.known[name] = {Product(((content_name(name, 0), ROWS),), keys): 1}
 
+    def is_opaque(self, name: str) -> bool:
+        """Whether a map is known by itself alone."""
+        own = (content_name(name, 0), ROWS)
+        return any(atom == own for product in self.known[name] for atom in product.atoms)
+
+    def not_opaque(self) -> dict[str, Sum]:
+        """The meanings of all other maps."""
+        return {name: meaning for name, meaning in self.known.items() if not self.is_opaque(name)}
+
     def added(self, target: str, relation: str, sign: int) -> Sum:
         """``T_R``: what a map's statements for a change of a relation's contents add to it, of however many rows.
 

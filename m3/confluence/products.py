@@ -86,6 +86,10 @@ class Product(NamedTuple):
         def change(given: Term) -> Term:
             return (1, 1, places.get(given[2], given[2]), given[3])
 
+        return self.with_columns(change)
+
+    def with_columns(self, change: Callable[[Term], Term]) -> Product:
+        """With its columns changed."""
         return self._replace(
             keys=tuple(mapped(t, change) for t in self.keys),
             equations=tuple((mapped(a, change), mapped(b, change)) for a, b in self.equations),

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 from m3.confluence.meaning import OTHER, THIS, Event, Meanings, TooLarge, added_once, commute, content_name, summed_once
-from m3.confluence.products import ROWS, Sum
+from m3.confluence.products import Sum
 from m3.dataflow import graph_of, is_cyclic, once_per_program, reachable, strata
 from m3.formatting import format_statement
 from m3.program import START, Program, Statement
@@ -75,21 +75,24 @@ def prove(program: Program) -> Confluence:
     return _find(program)[0]
 
 
-def meanings_of(program: Program) -> Meanings:
-    """What the proof has found that the maps of a program mean; a map of which no meaning was found means itself."""
+def meanings_of(program: Program) -> Mapping[str, Sum]:
+    """What the proof has found that the maps of a program mean; maps that are known by themselves alone are left out.
+
+    Sums within factors are taken apart only for maps of which nothing is found otherwise, so what a map means does not depend on the others.
+    """
     return _find(program)[1]
 
 
 @once_per_program
-def _find(program: Program) -> tuple[Confluence, Meanings]:
+def _find(program: Program) -> tuple[Confluence, Mapping[str, Sum]]:
     first = _Search(program, multiplied_out=False)
     found = first.result()
     if found.grain == "batch":
-        return found, first.meanings
+        return found, first.meanings.not_opaque()
     second = _Search(program, multiplied_out=True)
     again = second.result()
     is_better = again.grain == "batch" or (again.is_confluent and not found.is_confluent)
-    return (again, second.meanings) if is_better else (found, first.meanings)
+    return again if is_better else found, {**second.meanings.not_opaque(), **first.meanings.not_opaque()}
 
 
 #: What is told first of a relation.
@@ -227,13 +230,8 @@ class _Search:
         for trigger, index in self.meanings.statements[name].get(event, ()):
             between = reads_between(trigger, index, sequential=self.meanings.sequential)
             for ref in trigger.statements[index].reads():
-                if between or (ref.map not in derived and self._is_opaque(ref.map)):
+                if between or (ref.map not in derived and self.meanings.is_opaque(ref.map)):
                     yield ref.map
-
-    def _is_opaque(self, name: str) -> bool:
-        return any(
-            atom == (content_name(name, 0), ROWS) for product in self.meanings.known[name] for atom in product.atoms
-        )
 
     def _told_apart(self, name: str, event: Event, second: Event) -> None:
         for reader, writer in ((event, second), (second, event)):
