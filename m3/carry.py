@@ -12,9 +12,11 @@ from dataclasses import dataclass, replace
 from m3.check import check
 from m3.clock import CLOCK
 from m3.confluence.identity import identities
-from m3.dataflow import once_per_program
+from m3.dataflow import graph_of, once_per_program, reachable
 from m3.program import (
     START,
+    Check,
+    Derivation,
     Derived,
     MapRef,
     Program,
@@ -22,9 +24,9 @@ from m3.program import (
     Statement,
     Trigger,
     View,
-    Windowing,
 )
-from m3.scalars import rename
+from m3.scalars import Scalar, rename
+from m3.statements import as_snapshot
 
 __all__ = ["Carried", "carry_over", "changed_views"]
 
@@ -60,6 +62,10 @@ def carry_over(
         used: names that maps had before; new maps are not called so.
         as_they_are: views that say the same, and that ``new`` would maintain by other maps; they stay with those that they have.
         keep: False makes all maps anew.
+
+    Raises:
+        Between: maps of both are needed, and one of the programs is sequential and has a statement that reads a map while its trigger
+            is writing it. Of no such program is the order of events free.
     """
     return _Carrying(old, new, together, {*used, *old.map_by_name}, frozenset(as_they_are), keep=keep).result()
 
@@ -82,8 +88,7 @@ def _shown(program: Program) -> dict[str, object]:
 
 def _shown_by(program: Program, view: View, known: Mapping[str, str]) -> object:
     """What a view shows, whatever the maps are called that it is read off."""
-    maps = {*view.maps(), *(check_.map for check_ in view.checks)}
-    if not maps <= known.keys():
+    if not known.keys() >= {*_read_by(view)}:
         return view  # order matters for it: it is itself alone
     names = {value.name: f"v{place}" for place, value in enumerate(view.values)}
     names |= {made.name: f"l{place}" for place, made in enumerate(view.lists)}
@@ -95,9 +100,15 @@ def _shown_by(program: Program, view: View, known: Mapping[str, str]) -> object:
         [(column.name, rename(column.expression, names)) for column in view.columns],
         None if view.having is None else rename(view.having, names),
         (view.order, view.limit, view.offset, view.repeated, view.hidden),
-        sorted((known[c.map], repr(c.expression)) for c in view.checks),
+        sorted((known[c.map], repr(_by_place(program, c))) for c in view.checks),
         [replace(m, name="", map=known[m.map], at=tuple(names.get(a, a) for a in m.at)) for m in view.lists],
     )
+
+
+def _by_place(program: Program, checked: Check) -> Scalar | None:
+    """A check's expression, whatever the keys of its map are called."""
+    names = {key.name: f"k{place}" for place, key in enumerate(program.map_by_name[checked.map].keys)}
+    return None if checked.expression is None else rename(checked.expression, names)
 
 
 class _Carrying:
@@ -114,15 +125,14 @@ class _Carrying:
         keep: bool,
     ) -> None:
         self._old, self._new, self._together, self._as_they_are = old, new, together, as_they_are
-        by_identity: dict[str, str] = {}
-        for name, identity in identities(old).items():
-            by_identity.setdefault(identity, name)
         can_stay = self._find_lasting() if keep else set()
-        #: map of ``new`` -> the map of ``old`` that it is
+        known = {name: identity for name, identity in identities(old).items() if name in can_stay}
+        by_identity = {identity: name for name, identity in reversed(known.items())}
+        #: map of ``new`` -> the map of ``old`` that it is; of several that mean the same the one that is called so, or the first
         self._same = {
-            name: by_identity[identity]
+            name: name if known.get(name) == identity else by_identity[identity]
             for name, identity in identities(new).items()
-            if by_identity.get(identity) in can_stay
+            if identity in by_identity
         }
         self._names = dict(self._same)
         for declared in new.maps:
@@ -131,9 +141,9 @@ class _Carrying:
 
     def result(self) -> Carried:
         """The program."""
-        wanted = {
-            (is_old, name) for is_old, view in self._views() for name in (*view.maps(), *(c.map for c in view.checks))
-        }
+        wanted = {(is_old, name) for is_old, view in self._views() for name in _read_by(view)}
+        # What no view needs is not made, but what is there and would be made again stays: a program that is not changed loses nothing.
+        wanted |= {(True, self._same[name]) for name in _find_idle(self._new) if name in self._same}
         fresh: dict[str, None] = {}
         kept: dict[str, None] = {}
         waiting = sorted(wanted)
@@ -199,10 +209,14 @@ class _Carrying:
     def _assemble(self, kept: Collection[str], fresh: Collection[str]) -> Program:
         """The program of some maps of ``old`` and some of ``new``, the latter under their new names."""
         old, new, names = self._old, self._new, self._names
+        semantics = old.semantics if kept else new.semantics
+        if kept and fresh:
+            # Statements of both come to stand in one trigger: in a sequential one they would read what the others have written by then.
+            old, new, semantics = as_snapshot(old), as_snapshot(new), "snapshot"
         maps = [m for m in old.maps if m.name in kept]
         maps += [replace(m, name=names[m.name]) for m in new.maps if m.name in fresh]
         derivations: list[Derived] = [d for d in old.derivations if d.map in kept]
-        derivations += [_rename_derived(d, names) for d in new.derivations if d.map in fresh]
+        derivations += [self._rename_derived(d) for d in new.derivations if d.map in fresh]
         relations = new.relations
         if any(r.name == CLOCK for r in old.relations) and CLOCK not in new.relation_by_name:
             relations = (*relations, old.relation_by_name[CLOCK])  # its ticks are in the log
@@ -224,18 +238,54 @@ class _Carrying:
                     for s in trigger.statements
                     if s.target in fresh
                 )
-        order = [(r.name, sign) for r in relations for sign in (1, -1)]
-        order += [(d.map, 0) for d in derivations] + [(START, 1)]
-        triggers = [Trigger(s, r, columns[r], tuple(statements[r, s])) for r, s in order if statements.get((r, s))]
+        order = [(t.relation, t.sign) for t in old.triggers] + [(START, 1)]
+        order += [(r.name, sign) for r in relations for sign in (1, -1)] + [(d.map, 0) for d in derivations]
+        triggers = [
+            Trigger(sign, of, columns[of], tuple(statements[of, sign]))
+            for of, sign in dict.fromkeys(order)
+            if statements.get((of, sign))
+        ]
         return Program(
             new.name,
-            new.semantics,
+            semantics,
             relations,
             tuple(maps),
             tuple(triggers),
-            tuple(view if is_old else _rename_view(view, names) for is_old, view in self._views()),
+            tuple(view if is_old else self._rename_view(view) for is_old, view in self._views()),
             tuple(derivations),
         )
+
+    def _key_names(self, name: str) -> dict[str, str]:
+        """For the keys of a map of ``new`` what they are called from now on: what is kept keeps the names of its keys, too."""
+        if name not in self._same:
+            return {}
+        pairs = zip(self._new.map_by_name[name].keys, self._old.map_by_name[self._same[name]].keys, strict=True)
+        return {key.name: kept.name for key, kept in pairs}
+
+    def _rename_derived(self, derived: Derived) -> Derived:
+        names = self._names
+        if isinstance(derived, Derivation):
+            inputs = tuple(replace(given, map=names[given.map]) for given in derived.inputs)
+            return replace(derived, map=names[derived.map], inputs=inputs)
+        keys = self._key_names(derived.source)
+        functions = tuple(f.with_names(keys) for f in derived.functions)
+        return replace(derived, map=names[derived.map], source=names[derived.source], functions=functions)
+
+    def _rename_view(self, view: View) -> View:
+        names = self._names
+        return replace(
+            view,
+            values=tuple(replace(v, map=names[v.map]) for v in view.values),
+            exists=None if view.exists is None else names[view.exists],
+            checks=tuple(self._rename_check(c) for c in view.checks),
+            lists=tuple(replace(m, map=names[m.map]) for m in view.lists),
+        )
+
+    def _rename_check(self, checked: Check) -> Check:
+        expression = checked.expression
+        if expression is not None:
+            expression = rename(expression, self._key_names(checked.map))
+        return replace(checked, map=self._names[checked.map], expression=expression)
 
 
 def _free_name(name: str, taken: Collection[str]) -> str:
@@ -267,6 +317,18 @@ def _needs(program: Program) -> dict[str, set[str]]:
     for derived in program.derivations:
         found[derived.map].update(derived.reads())
     return found
+
+
+def _read_by(view: View) -> tuple[str, ...]:
+    return (*view.maps(), *(check_.map for check_ in view.checks))
+
+
+@once_per_program
+def _find_idle(program: Program) -> set[str]:
+    """The maps that no view needs."""
+    needs = _needs(program)
+    graph = graph_of(needs, ((name, need) for name, of in needs.items() for need in of))
+    return set(needs).difference(*(reachable(graph, name) for view in program.views for name in _read_by(view)))
 
 
 def _by_column(trigger: Trigger, program: Program, columns: tuple[str, ...]) -> dict[str, str]:
@@ -306,21 +368,4 @@ def _rename_all(statement: Statement, names: Mapping[str, str], maps: Mapping[st
         keys=tuple(rename(k, names) for k in statement.keys),
         factors=tuple(map(factor, statement.factors)),  # type: ignore[arg-type]
         conditions=tuple(rename(c, names) for c in statement.conditions),
-    )
-
-
-def _rename_derived(derived: Derived, names: Mapping[str, str]) -> Derived:
-    if isinstance(derived, Windowing):
-        return replace(derived, map=names[derived.map], source=names[derived.source])
-    inputs = tuple(replace(given, map=names[given.map]) for given in derived.inputs)
-    return replace(derived, map=names[derived.map], inputs=inputs)
-
-
-def _rename_view(view: View, names: Mapping[str, str]) -> View:
-    return replace(
-        view,
-        values=tuple(replace(v, map=names[v.map]) for v in view.values),
-        exists=None if view.exists is None else names[view.exists],
-        checks=tuple(replace(c, map=names[c.map]) for c in view.checks),
-        lists=tuple(replace(m, map=names[m.map]) for m in view.lists),
     )
