@@ -40,7 +40,7 @@ from cumulus_ops.catalog.records import Advance, NewFileAside, Taken
 from cumulus_ops.files.columns import OFFSET, RawFile
 from cumulus_ops.files.landed import changes, event_cuts, piece_rows
 from cumulus_ops.keys.stage import KeyStage, tidy_keys
-from cumulus_ops.project.errors import InputProblem, SetupProblem
+from cumulus_ops.project.errors import ColumnsWait, InputProblem, SetupProblem
 from cumulus_ops.project.processes import reach
 from cumulus_ops.project.settings import Project
 from m3.program import Relation
@@ -122,7 +122,8 @@ class _Job:
     def can_set_aside(self) -> bool:
         """Whether a part that cannot be read may be set aside: where a source has a position, what is behind it is gone."""
         delivery = self.delivery
-        return delivery.position is None and not delivery.transactional and not delivery.intake.is_retry
+        is_asked_for = delivery.intake.is_retry and not delivery.intake.by_itself
+        return delivery.position is None and not delivery.transactional and not is_asked_for
 
     def relation(self, name: str) -> Relation:
         """The project's relation of a name."""
@@ -140,7 +141,8 @@ class _Job:
         """What the catalog is to say of a part that cannot be read."""
         what = part.name if isinstance(part, SealPart) else part.relation
         said = (problem.kind, problem.message, problem.hint)
-        return NewFileAside(self.coordinator, self.delivery.name, what, part.place, *said)
+        waits_for = problem.columns if isinstance(problem, ColumnsWait) else ()
+        return NewFileAside(self.coordinator, self.delivery.name, what, part.place, *said, waits_for=waits_for)
 
 
 class _Judged(NamedTuple):

@@ -261,7 +261,7 @@ def clock_s(connection: Connection) -> float:
 
 
 #: The newest migration.
-SCHEMA = "0028"
+SCHEMA = "0029"
 
 Result = TypeVar("Result")
 BUSY_TIMEOUT_MS = 60_000

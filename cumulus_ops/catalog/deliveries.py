@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Collection, Iterable, Mapping, Sequence
 
-from sqlalchemy import Connection, Table, delete, func, insert, select, tuple_, update
+from sqlalchemy import ColumnElement, Connection, Table, delete, func, insert, select, tuple_, update
 
 from cumulus_ops.catalog import tables as t
 from cumulus_ops.catalog.database import Part, insert_new, now
@@ -123,22 +123,48 @@ class Deliveries(Part):
                 if connection.execute(known).first() is None:
                     _set_aside(connection, [aside], None)
 
+    def waiting_files(self, coordinator: int) -> list[FileAside]:
+        """Files of a coordinator that are set aside for columns that were not deployed, in the order in which that was recorded."""
+        f = t.file_aside.c
+        return self._files_aside(f.state == "aside", f.coordinator == coordinator, f.waits_for != "[]")
+
     def files_aside(self, *, state: str | None = "aside", batch: int | None = None) -> list[FileAside]:
         """Files that are set aside (``state`` None: or were), of all deliveries or that whose first batch it is, in the order in which that
         was recorded."""
         f = t.file_aside.c
-        fields = (f.coordinator, f.delivery, f.relation, f.place, f.kind, f.reason, f.hint, f.bytes, f.id, f.state)
+        of_state = () if state is None else (f.state == state,)
+        return self._files_aside(*of_state, *(() if batch is None else (f.batch == batch,)))
+
+    def _files_aside(self, *conditions: ColumnElement[bool]) -> list[FileAside]:
+        f = t.file_aside.c
+        fields = (
+            f.coordinator,
+            f.delivery,
+            f.relation,
+            f.place,
+            f.kind,
+            f.reason,
+            f.hint,
+            f.bytes,
+            f.waits_for,
+            f.id,
+            f.state,
+        )
         query = (
             select(*fields, t.batch.c.epoch, f.recorded_at)
             .select_from(t.file_aside.outerjoin(t.batch, t.batch.c.id == f.batch))
+            .where(*conditions)
             .order_by(f.id)
         )
-        if state is not None:
-            query = query.where(f.state == state)
-        if batch is not None:
-            query = query.where(f.batch == batch)
         return [
-            FileAside(**{**row._asdict(), "recorded_at": moment_of(row.recorded_at)}) for row in self._db.read(query)
+            FileAside(
+                **{
+                    **row._asdict(),
+                    "waits_for": tuple(json.loads(row.waits_for)),
+                    "recorded_at": moment_of(row.recorded_at),
+                }
+            )
+            for row in self._db.read(query)
         ]
 
     def quarantined_rows(self, *, state: str | None = "kept") -> list[QuarantinedRows]:
@@ -280,7 +306,16 @@ def _record_taken(connection: Connection, taken: Taken) -> None:
 
 
 def _set_aside(connection: Connection, asides: Sequence[NewFileAside], batch: int | None) -> None:
-    rows = [{**vars(a), "batch": batch, "recorded_at": now().timestamp(), "state": "aside"} for a in asides]
+    rows = [
+        {
+            **vars(a),
+            "waits_for": json.dumps(a.waits_for),
+            "batch": batch,
+            "recorded_at": now().timestamp(),
+            "state": "aside",
+        }
+        for a in asides
+    ]
     if rows:
         connection.execute(insert(t.file_aside), rows)
 

@@ -107,7 +107,8 @@ class NewQuarantine:
 @dataclass(frozen=True)
 class NewFileAside:
     """A file that was not taken, in words: where it is, the kind of reason, the reason, and what to do. ``relation`` is None if it belongs to
-    none, or is a whole delivery; of a file with values of a seal it is ``clicks.campaign.seal``."""
+    none, or is a whole delivery; of a file with values of a seal it is ``clicks.campaign.seal``. ``waits_for``: columns of it
+    that are declared, and not deployed yet."""
 
     coordinator: int
     delivery: str
@@ -117,6 +118,7 @@ class NewFileAside:
     reason: str
     hint: str
     bytes: int | None = None
+    waits_for: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -186,16 +188,17 @@ class StandingSource:
 @dataclass(frozen=True)
 class Intake:
     """What an append records beside its batches. ``retried_rows`` and ``retried_files`` are the quarantined rows and the files set aside that it
-    has read again: each is retried once."""
+    has read again: each is retried once. ``by_itself``: nobody has asked for that, so what cannot be read is set aside again."""
 
     taken: Taken | None = None
     asides: tuple[NewFileAside, ...] = ()
     retried_rows: tuple[int, ...] = ()
     retried_files: tuple[int, ...] = ()
+    by_itself: bool = False
 
     @property
     def is_retry(self) -> bool:
-        """Whether somebody has asked for it, who wants to know why it cannot be."""
+        """Whether it has come before, and was put aside."""
         return bool(self.retried_rows or self.retried_files)
 
 

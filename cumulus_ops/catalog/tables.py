@@ -325,6 +325,7 @@ file_aside = Table(
     Column("reason", Text, nullable=False),
     Column("hint", Text, nullable=False),
     Column("bytes", BigInteger),
+    Column("waits_for", Text, nullable=False),  # JSON: columns that are not deployed yet
     Column("recorded_at", Float, nullable=False),
     Column("state", String(10), nullable=False),  # 'aside', 'retried', 'dropped'
 )

@@ -166,7 +166,10 @@ def _append(rt: Runtime, coordinator: int, delivery: Delivery) -> tuple[int, ...
 
 
 def _is_taken(rt: Runtime, coordinator: int, delivery: Delivery) -> bool:
-    """Whether somebody else has appended it."""
+    """Whether somebody else has appended it, or has decided otherwise about what waited."""
+    if delivery.intake.by_itself:
+        waiting = {file.id for file in rt.catalog.deliveries.waiting_files(coordinator)}
+        return not waiting.issuperset(delivery.intake.retried_files)
     if delivery.position is None:
         return bool(rt.catalog.log.drops(coordinator, delivery.space(coordinator), among=[delivery.name]))
     return rt.catalog.deliveries.source_position(delivery.source) != delivery.begin

@@ -25,7 +25,7 @@ from cumulus_ops.opening.runtime import Runtime
 from cumulus_ops.project.errors import Conflict, InputProblem
 from cumulus_ops.publishing.telling import write_notices
 from cumulus_ops.sources.drops import Ignored
-from cumulus_ops.sources.landing import drop_delivery
+from cumulus_ops.sources.landing import drop_delivery, retry_name
 
 __all__ = [
     "PutAside",
@@ -42,8 +42,6 @@ __all__ = [
 
 ATTEMPTS = 5
 LABEL = re.compile(r"([RF])(\d{1,18})", re.IGNORECASE)
-#: What a delivery's name may have in front of the label of what is retried.
-NAME_CHARACTERS = 170
 
 
 @dataclass(frozen=True)
@@ -237,7 +235,7 @@ def _rows(rt: Runtime, rows: Sequence[QuarantinedRows], as_new: bool) -> Deliver
     parts = [_part(rt, [r for r in rows if r.relation == name], as_new) for name in relations]
     return Delivery(
         source,
-        _name(first.delivery, first.label),
+        retry_name(first.delivery, first.label),
         datetime.datetime.now(datetime.UTC),
         lambda: parts,
         transactional=first.transactional and not as_new,
@@ -284,7 +282,7 @@ def _file(rt: Runtime, file: FileAside) -> Delivery:
         rt.project,
         folder,
         arrived=datetime.datetime.now(datetime.UTC),
-        name=_name(file.delivery, file.label),
+        name=retry_name(file.delivery, file.label),
         files=None if is_drop else [place.name],
     )
     found = list(delivery.parts())
@@ -292,15 +290,6 @@ def _file(rt: Runtime, file: FileAside) -> Delivery:
         said = next((part for part in found if isinstance(part, NewFileAside)), file)
         raise InputProblem(said.reason, kind=said.kind, place=said.place, hint=said.hint)
     return replace(delivery, intake=Intake(retried_files=(file.id,)), apart=file.kind == KILLS)
-
-
-def _name(delivery: str, label: str) -> str:
-    """A name that no drop can have.
-
-    >>> _name("2026-01-31", "F3")
-    '2026-01-31/F3'
-    """
-    return f"{delivery.partition('/')[0][:NAME_CHARACTERS]}/{label}"
 
 
 def _append(rt: Runtime, coordinator: int, delivery: Delivery) -> Retried:

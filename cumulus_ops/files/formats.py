@@ -21,7 +21,7 @@ from cumulus_ops.files.csv_files import read_csv
 from cumulus_ops.files.json_files import read_json
 from cumulus_ops.files.landed import check_signature
 from cumulus_ops.files.parquet import read_parquet
-from cumulus_ops.project.errors import InputProblem
+from cumulus_ops.project.errors import ColumnsWait, InputProblem
 from cumulus_ops.project.settings import LandingSettings
 from m3.program import Relation
 
@@ -113,9 +113,4 @@ def _refuse_waiting(path: Path, raw: RawFile, settings: LandingSettings) -> None
     found = {name.strip().casefold() for name in raw.ignored}
     there = [name for name in settings.waiting if name.casefold() in found]
     if there:
-        raise InputProblem(
-            f"has the column {min(there)}, which cumulus.yaml declares, and which is not deployed yet",
-            kind="column-not-deployed",
-            place=str(path),
-            hint="`cumulus deploy`, and then `cumulus quarantine retry`",
-        )
+        raise ColumnsWait.of(there, str(path))

@@ -12,11 +12,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from m3.errors import LONGEST_MESSAGE, M3Error, shortened
 
 __all__ = [
+    "COLUMN_NOT_DEPLOYED",
+    "ColumnsWait",
     "Conflict",
     "CumulusError",
     "InputProblem",
@@ -25,7 +27,24 @@ __all__ = [
     "RevisionOver",
     "SetupProblem",
     "ViewInError",
+    "columns_wait",
 ]
+
+
+#: The kind of problem of what has columns that are declared, and not deployed yet.
+COLUMN_NOT_DEPLOYED = "column-not-deployed"
+
+
+def columns_wait(columns: Sequence[str]) -> str:
+    """What is said of what has such columns.
+
+    >>> columns_wait(["tag"])
+    'has the column tag, which cumulus.yaml declares, and which is not deployed yet'
+    """
+    words = ("column", "is") if len(columns) == 1 else ("columns", "are")
+    return (
+        f"has the {words[0]} {', '.join(columns)}, which cumulus.yaml declares, and which {words[1]} not deployed yet"
+    )
 
 
 class CumulusError(Exception):
@@ -74,6 +93,28 @@ def _rebuild(
 
 class InputProblem(CumulusError):
     """The data or the project folder is wrong."""
+
+
+class ColumnsWait(InputProblem):
+    """A file has ``columns`` that are declared, and not deployed yet: it is for later, since now they would be left out."""
+
+    @classmethod
+    def of(cls, columns: Iterable[str], place: str) -> ColumnsWait:
+        """What is said of such a file; it is taken up by itself when they are deployed."""
+        names = tuple(sorted(columns))
+        problem = cls(
+            columns_wait(names),
+            kind=COLUMN_NOT_DEPLOYED,
+            place=place,
+            hint="`cumulus deploy`: then it is taken up by itself",
+        )
+        problem.columns = names
+        return problem
+
+    columns: tuple[str, ...] = ()
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return type(self).of, (self.columns, self.place)
 
 
 class ViewInError(InputProblem):

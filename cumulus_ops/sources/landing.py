@@ -18,7 +18,7 @@ from pathlib import Path
 
 from cumulus_ops.append.delivery import PRODUCER, Delivery, Part, SealPart
 from cumulus_ops.catalog.catalog import Catalog
-from cumulus_ops.catalog.records import KnownDelivery, NewFileAside, Taken
+from cumulus_ops.catalog.records import FileAside, Intake, KnownDelivery, NewFileAside, Taken
 from cumulus_ops.files.columns import RawFile
 from cumulus_ops.files.landed import piece_rows
 from cumulus_ops.project.errors import InputProblem, NotYet
@@ -38,7 +38,7 @@ from cumulus_ops.sources.drops import (
 )
 from m3.program import Relation
 
-__all__ = ["Landing", "drop_delivery", "ignored_in"]
+__all__ = ["Landing", "drop_delivery", "ignored_in", "retry_name", "taken_up"]
 
 #: The newest drops that were taken are looked at again and again: a copy may have paused for longer than `settle`.
 LATEST = 16
@@ -245,6 +245,56 @@ class _Opened:
         is_known = self._only is None and all(file.digest for file in files.values())
         digest = digest_of(files) if is_known else None
         return Taken(int(self._path.parent.name), self._path.name, self._drop.identity, files, digest)
+
+
+#: What a delivery's name may have in front of the label of what is retried.
+NAME_CHARACTERS = 170
+
+
+def retry_name(delivery: str, label: str) -> str:
+    """What something of a delivery that is read again is called: as no drop can be.
+
+    >>> retry_name("2026-01-31", "F3")
+    '2026-01-31/F3'
+    """
+    return f"{delivery.partition('/')[0][:NAME_CHARACTERS]}/{label}"
+
+
+def taken_up(project: Project, files: Iterable[FileAside]) -> Iterator[Delivery]:
+    """Of files that were set aside, those that have waited for columns that are deployed by now, each as a delivery of its own. The transaction that appends
+    one says that it was retried, so it is taken up once, whoever else tries. What still cannot be read is set aside again, with the reason.
+
+    Args:
+        project: as it is maintained.
+        files: those that are set aside.
+    """
+    columns = {relation.name: {c.name for c in relation.columns} for relation in project.relations}
+    for file in files:
+        path = Path(file.place)
+        # One that is gone stays set aside: somebody has to put it back, or to decide.
+        if file.waits_for and columns.get(file.relation or "", set()).issuperset(file.waits_for) and path.is_file():
+            found = drop_delivery(
+                project,
+                path.parent,
+                arrived=file.recorded_at,
+                name=retry_name(file.delivery, file.label),
+                files=[path.name],
+            )
+            yield replace(
+                found, intake=Intake(retried_files=(file.id,), by_itself=True), parts=partial(_require, found)
+            )
+
+
+def _require(delivery: Delivery) -> list[Part | SealPart | NewFileAside]:
+    """Its parts, of which there are some.
+
+    Raises:
+        NotYet: its file has gone since it was found.
+    """
+    parts = list(delivery.parts())
+    if not parts:
+        raise NotYet("is gone", kind="no-file", place=delivery.place, hint="put it back, or `cumulus quarantine drop`")
+    return parts
 
 
 def _names(project: Project) -> dict[str, list[str]]:

@@ -19,7 +19,7 @@ from cumulus_ops.project.errors import Conflict, CumulusError
 from cumulus_ops.project.settings import Project
 from cumulus_ops.sources.drops import Ignored
 from cumulus_ops.sources.foreign import deliveries_of, explain_errors, make_source, try_source
-from cumulus_ops.sources.landing import Landing, ignored_in
+from cumulus_ops.sources.landing import Landing, ignored_in, taken_up
 from cumulus_ops.sources.source import Source
 
 __all__ = ["Sources"]
@@ -82,11 +82,13 @@ class Sources:
     def pending(self, coordinator: int) -> list[Delivery]:
         """Deliveries that are not in the log yet, in the order of their arrival; each source's own order is kept.
 
-        All drops that have landed are among them, and of other sources the next few deliveries.
+        All drops that have landed are among them, files that have waited for columns that are deployed by now, and of other sources the next few
+        deliveries.
         """
         names = [s.name for s in self._project.sources if s.coordinator == coordinator]
         drops = [d for d in self.landing(coordinator).poll(None) if self._until is None or d.arrived <= self._until]
-        waiting = [drops, *(self._waiting(name) for name in names)]
+        asides = self._catalog.deliveries.waiting_files(coordinator)
+        waiting = [list(taken_up(self._project, asides)), drops, *(self._waiting(name) for name in names)]
         return list(heapq.merge(*waiting, key=lambda delivery: delivery.arrived))
 
     def ignored(self) -> tuple[Ignored, ...]:

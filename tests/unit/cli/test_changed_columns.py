@@ -9,10 +9,13 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
+from cumulus_ops.append.append import append_delivery
 from cumulus_ops.cli.main import main
 from cumulus_ops.deploying import deploy as deploying
+from cumulus_ops.epochs.minibatch import _append_first, run_minibatch
 from cumulus_ops.opening.runtime import Runtime, open_runtime
-from cumulus_ops.project.errors import InputProblem, RevisionOver
+from cumulus_ops.orchestration.steps import apply_epoch
+from cumulus_ops.project.errors import Conflict, InputProblem, RevisionOver
 from cumulus_ops.project.project_file import load_project
 from tests.support.projects import append_events
 
@@ -78,13 +81,72 @@ def test_columns_are_added_renamed_widened_and_removed(call: Call, tmp_path: Pat
     for words in ("tag added", "note removed", "price is called amount", "DECIMAL(9, 2) becomes DECIMAL(12, 3)"):
         assert words in said
     assert call("deploy", "--yes").exit_code == 0
-    assert call("quarantine", "retry", "F1").exit_code == 0
     land(tmp_path, "d3", "id,amount,tag,op,event\n4,4.125,late,I,4\n")
     land(tmp_path, "d4", "event,op,id,price\n1,I,1,1.50\n5,I,5,5\n")  # by its older name; and an event that came before
     assert call("run").exit_code == 0
     assert rows(call, "total") == [{"total": "16.625"}]
     found = {row["tag"]: row["n"] for row in rows(call, "tags")}
     assert found == {None: 3, "early": 1, "late": 1}
+
+
+def wait_for_tag(call: Call, folder: Path) -> None:
+    """A file has come with a column that is deployed since."""
+    views = {**VIEWS, "tags": "SELECT tag, COUNT(*) AS n FROM orders GROUP BY tag"}
+    declare(folder, COLUMNS.replace("note: string null", "note: string null, tag: string null"), views)
+    land(folder, "d2", "id,price,tag,op,event\n3,3.50,early,I,3\n")
+    assert call("run").exit_code == 0
+    assert call("deploy", "--yes").exit_code == 0
+
+
+@pytest.mark.parametrize("meanwhile", ["nothing", "another process", "a drop", "no file", "a bad file"])
+def test_what_waited_is_taken_up_once_or_stays_set_aside(call: Call, tmp_path: Path, meanwhile: str) -> None:
+    wait_for_tag(call, tmp_path)
+    file = tmp_path / "landing" / "0" / "d2" / "orders.csv"
+    with open_runtime(load_project(tmp_path)) as rt:
+        (found,) = rt.sources.pending(0)
+        if meanwhile == "another process":
+            with open_runtime(load_project(tmp_path)) as other:
+                assert run_minibatch(other, 0) is not None
+            with pytest.raises(Conflict):
+                append_delivery(rt.project, rt.catalog, 0, found)
+        elif meanwhile == "a drop":
+            rt.catalog.deliveries.drop_file_aside(1)
+            assert _append_first(rt, 0, [found]) == ()
+        elif meanwhile == "no file":
+            file.unlink()
+            assert _append_first(rt, 0, [found]) == ()
+        elif meanwhile == "a bad file":
+            file.write_text("price,tag,op,event\n3.50,early,I,3\n")
+    assert call("run").exit_code == 0
+    assert call("run").exit_code == 0
+    is_taken = meanwhile in ("nothing", "another process")
+    tags = {row["tag"]: row["n"] for row in rows(call, "tags")}
+    assert tags == ({None: 2, "early": 1} if is_taken else {None: 2})
+    left = json.loads(call("quarantine", "list", "--json").stdout)["files"]
+    kinds = {"no file": ["column-not-deployed"], "a bad file": ["missing-column"]}
+    assert [file["kind"] for file in left] == kinds.get(meanwhile, [])
+
+
+def test_a_file_waits_until_all_of_its_columns_are_deployed(call: Call, tmp_path: Path) -> None:
+    more = COLUMNS.replace("note: string null", "note: string null, tag: string null, kind: string null")
+    declare(tmp_path, more, VIEWS)
+    land(tmp_path, "d2", "id,price,tag,kind,op,event\n3,3.50,early,k,I,3\n")
+    assert call("run").exit_code == 0
+    assert "columns kind, tag" in call("quarantine", "list").stdout
+    declare(tmp_path, COLUMNS, VIEWS)  # for a moment nothing is declared: that takes nothing up without its values
+    assert call("run").exit_code == 0
+    declare(tmp_path, COLUMNS.replace("note: string null", "note: string null, tag: string null"), VIEWS)
+    assert call("deploy", "--yes").exit_code == 0
+    assert call("run").exit_code == 0
+    assert rows(call, "total") == [{"total": "4.00"}]
+    declare(tmp_path, more, {**VIEWS, "kinds": "SELECT tag, kind FROM orders WHERE kind IS NOT NULL"})
+    assert call("deploy", "--yes").exit_code == 0
+    apply_epoch(str(tmp_path), 0, 3)  # what a task of Airflow does
+    with open_runtime(load_project(tmp_path)) as rt:
+        assert rt.catalog.log.batches()[-1].drop == "d2/F1"
+    assert call("run").exit_code == 0
+    assert rows(call, "total") == [{"total": "7.50"}]
+    assert rows(call, "kinds") == [{"tag": "early", "kind": "k"}]
 
 
 REFUSED = {

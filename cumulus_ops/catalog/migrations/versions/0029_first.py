@@ -4,7 +4,7 @@ from alembic import op
 
 from cumulus_ops.catalog.tables import metadata
 
-revision = "0028"
+revision = "0029"
 down_revision = None
 
 
