@@ -221,6 +221,8 @@ def compiled(index: int) -> Program:
 
 RELATIONS = {"r": ("a", "b"), "s": ("b",), "t": ("c", "d")}
 ATTEMPTS = 50
+#: The share of products whose factors are one map: what changes it changes both, and their product once more.
+READ_TWICE = 0.3
 
 
 def random_program(choose: random.Random, *, acyclic: bool) -> Program:
@@ -258,7 +260,10 @@ def _statement(
     count = min(len(sources), 1 if backwards or not acyclic else choose.choice((0, 1, 1, 2)))
     factors: list[Factor] = []
     loops: list[Var] = []
-    for source in choose.sample(sources, count):
+    read = choose.sample(sources, count)
+    if count == 2 and choose.random() < READ_TWICE:
+        read[1] = read[0]
+    for source in read:
         keys = [_key(choose, params, loops, len(target.keys)) for _ in source.keys]
         factors.append(MapRef(source.name, tuple(keys)))
     if not factors or choose.random() < 0.3:

@@ -245,7 +245,8 @@ class Simulation:
         self.messages: Counter[str] = Counter()
         self.bytes: Counter[str] = Counter()
         self.local: Counter[str] = Counter()
-        self.outages: Counter[str] = Counter()
+        #: Pauses and restarts, and messages that arrive before others that were sent to the same actor earlier.
+        self.disturbances: Counter[str] = Counter()
         self.handled = 0
         self.watchers: list[Callable[[float, str, object], None]] = []
         #: Called with each message as it is sent: when, sender, receiver, message; those to oneself included.
@@ -258,6 +259,7 @@ class Simulation:
         self._under_way = 0
         self._was_quiet = True
         self._last: dict[tuple[str, str], float] = {}
+        self._latest: dict[str, float] = {}
         self._slow: dict[tuple[str, str], bool] = {}
 
     def add(self, name: str, factory: Callable[[Here], Actor]) -> None:
@@ -285,6 +287,8 @@ class Simulation:
         pair = context.name, receiver
         arrival = max(self._last.get(pair, 0.0), context.now + self._travel_s(pair))
         self._last[pair] = arrival
+        self.disturbances["overtaken"] += arrival < self._latest.get(receiver, 0.0)
+        self._latest[receiver] = max(arrival, self._latest.get(receiver, 0.0))
         self._push(
             arrival,
             receiver,
@@ -349,7 +353,7 @@ class Simulation:
         if isinstance(what, _Outage):
             if what.restart:
                 context.restart()
-            self.outages["restart" if what.restart else "pause"] += 1
+            self.disturbances["restart" if what.restart else "pause"] += 1
             context.free_at = max(context.free_at, self.now) + what.length_s
             return
         if isinstance(what, Sent):

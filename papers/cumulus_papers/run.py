@@ -270,7 +270,7 @@ class Spec:
 @dataclass(frozen=True)
 class Outcome:
     """A run that ended as it should. ``messages``, ``bytes``: transmitted, by kind; ``local``: those that stayed where they were. ``counts``:
-    what the protocol counts, and outages. ``seconds`` of virtual time it took; ``busy_s`` is how long each actor worked. ``committed_s``: when
+    what the protocol counts, and what disturbed it. ``seconds`` of virtual time it took; ``busy_s`` is how long each actor worked. ``committed_s``: when
     the last node had each snapshot. ``system``: what it was watched by, for
     what else it knows."""
 
@@ -330,7 +330,7 @@ def run_case(case: Case, spec: Spec, *, record: bool = False, simulation: Simula
             f"{missing} of {len(case.arrivals)} events that arrived got no version, and {more} did that never arrived"
         )
     judge.finish()
-    counts = Counter(system.finish()) + simulation.outages
+    counts = Counter(system.finish()) + simulation.disturbances
     counts["quiet before the end"] = judge.quiet - 1
     return Outcome(
         case,

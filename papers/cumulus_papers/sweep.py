@@ -438,6 +438,7 @@ class SweepReport:
         """What a protocol has in too few of all runs: what others have under the same name does not count."""
         wanted = [(kind, tally.kinds[kind]) for kind in spec.kinds]
         wanted += [found for name, values in spec.options.items() for found in _count_options(name, values, tally)]
+        wanted += [("messages of one pair that overtake those of another", tally.counts["overtaken"])]
         for what, count in wanted:
             if count < SHARE_MIN * runs:
                 yield f"{spec.name}: {what} in {count} of {runs} runs, fewer than {SHARE_MIN:.0%}"

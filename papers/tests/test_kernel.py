@@ -55,8 +55,8 @@ def test_one_seed_is_one_run_and_another_seed_another():
     runs = [simulated(seed, WILD) for seed in (1, 1, 2)]
     assert runs[0].trace == runs[1].trace
     assert runs[0].trace != runs[2].trace
-    assert runs[0].outages["restart"]
-    assert runs[0].outages["pause"]
+    assert runs[0].disturbances["restart"]
+    assert runs[0].disturbances["pause"]
 
 
 def test_sending_takes_the_senders_time_one_message_for_each_recipient():
