@@ -132,6 +132,11 @@ def moment_of(seconds: float) -> datetime.datetime:
     return epoch + datetime.timedelta(microseconds=round(seconds * 1e6))
 
 
+def in_utc(at: datetime.datetime) -> datetime.datetime:
+    """A point in time as the database gives it: SQLite forgets time zones, and all of ours are UTC."""
+    return at.replace(tzinfo=datetime.UTC) if at.tzinfo is None else at.astimezone(datetime.UTC)
+
+
 @dataclass(frozen=True)
 class EpochNumbers:
     """An epoch in numbers: events that count, what was left out of them while reading, corrected map entries, ``entries`` of its snapshot,

@@ -21,6 +21,7 @@ from cumulus_ops.catalog.epochs import (
     Quarantined,
     Transition,
     failed_batches,
+    in_utc,
     moment_of,
 )
 from cumulus_ops.catalog.log import BATCH_FIELDS
@@ -81,7 +82,7 @@ class History(Part):
             for e, c, voted_at, fenced in connection.execute(
                 select(s.epoch, s.coordinator, s.voted_at, s.reason).where(s.epoch.between(first, end))
             ):
-                at = _utc(voted_at)
+                at = in_utc(voted_at)
                 found[e, c] = replace(found.get((e, c), Transition(e, c)), voted_at=at, fenced=fenced)
             return [found[place] for place in sorted(found)]
 
@@ -95,7 +96,7 @@ class History(Part):
         query = select(b.epoch, b.ticket, b.read_at, b.commit, c.committed_at, k.ends_at).select_from(joined)
         rows = self._db.read(query.where(b.epoch.between(first, last), b.state.not_in(LEFT_OUT)))
         return [
-            AppliedBatch(epoch, ticket, read_at, commit, ends_at is None or _utc(at) <= moment_of(ends_at))
+            AppliedBatch(epoch, ticket, read_at, commit, ends_at is None or in_utc(at) <= moment_of(ends_at))
             for epoch, ticket, read_at, commit, at, ends_at in rows
         ]
 
@@ -123,14 +124,14 @@ class History(Part):
             if newest is None:
                 return {}
             at = _data_at(connection, newest.epoch)
-            found = dict.fromkeys(views, Newest(newest.epoch, _utc(newest.committed_at), at))
+            found = dict.fromkeys(views, Newest(newest.epoch, in_utc(newest.committed_at), at))
             for view in connection.execute(select(e.view).where(e.epoch == newest.epoch)).scalars().all():
                 found.pop(view, None)
                 wrong = select(e.epoch).where(e.view == view)
                 right = select(s.epoch, s.committed_at).where(s.epoch.not_in(wrong)).order_by(s.epoch.desc()).limit(1)
                 before = connection.execute(right).first()
                 if before is not None and view in views:
-                    found[view] = Newest(before.epoch, _utc(before.committed_at), _data_at(connection, before.epoch))
+                    found[view] = Newest(before.epoch, in_utc(before.committed_at), _data_at(connection, before.epoch))
             return found
 
         return self._db.look(look)
@@ -229,9 +230,4 @@ def _numbers(found: Mapping[str, Any]) -> EpochNumbers:
 
 
 def _moment(at: datetime.datetime | None) -> datetime.datetime | None:
-    return None if at is None else _utc(at)
-
-
-def _utc(at: datetime.datetime) -> datetime.datetime:
-    """SQLite forgets time zones; all of ours are UTC."""
-    return at.replace(tzinfo=datetime.UTC) if at.tzinfo is None else at.astimezone(datetime.UTC)
+    return None if at is None else in_utc(at)

@@ -6,21 +6,49 @@ names. Nor do they concern who corrects, refreshes or merges: their origin is 0.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
-from dataclasses import dataclass
+import datetime
+import json
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from sqlalchemy import Connection, Row, func, insert, select, tuple_, update
 
 from cumulus_ops.catalog import tables as t
 from cumulus_ops.catalog.commits import forget_clocks, insert_clock
-from cumulus_ops.catalog.database import Database, Part, now
+from cumulus_ops.catalog.database import ClockS, Database, Part, now
+from cumulus_ops.catalog.epochs import in_utc
 from cumulus_ops.catalog.leases import Leases, is_gone
 from cumulus_ops.catalog.program import revision_values
 from cumulus_ops.catalog.records import Clock, NewRun, ProgramRecord, Step
 from cumulus_ops.project.errors import Conflict, InputProblem, NotYet
 
-__all__ = ["Deployment", "Revision", "Revisions"]
+__all__ = ["Changes", "Deployment", "Revision", "Revisions", "Stand"]
+
+
+@dataclass(frozen=True)
+class Changes:
+    """What a revision changes of the one before: ``views``, each ``added``, ``changed`` or ``removed``; ``relations``, in words. ``is_replanned``: all maps are made anew;
+    ``back_to``: the earlier revision that it deploys again."""
+
+    views: Mapping[str, str] = field(default_factory=dict)
+    relations: Mapping[str, str] = field(default_factory=dict)
+    is_replanned: bool = False
+    back_to: int | None = None
+
+    def lines(self) -> tuple[str, ...]:
+        """For people.
+
+        >>> Changes({"a": "added"}, {"t": "removed"}, back_to=1).lines()
+        ('back to revision 1', 'relation t: removed', 'view a: added')
+        """
+        back = () if self.back_to is None else (f"back to revision {self.back_to}",)
+        found = [
+            f"{kind} {name}: {what}"
+            for kind in ("relation", "view")
+            for name, what in sorted(getattr(self, f"{kind}s").items())
+        ]
+        return (*back, *found, *(("all maps made anew",) if self.is_replanned else ()))
 
 
 @dataclass(frozen=True)
@@ -29,9 +57,10 @@ class Revision:
 
     number: int
     since: int | None
-    made_at: object
+    made_at: datetime.datetime
     problem: str | None
     source: str | None
+    changes: Changes
 
 
 @dataclass(frozen=True)
@@ -41,6 +70,15 @@ class Deployment:
     number: int
     digest: str
     base: int | None
+
+
+@dataclass(frozen=True)
+class Stand:
+    """What becomes of a deployment just now: whether somebody ``works`` at it, and whether that one has begun to switch. ``pinned``: the epoch whose snapshot it keeps."""
+
+    works: bool
+    switches: bool
+    pinned: int | None
 
 
 class Revisions(Part):
@@ -53,8 +91,11 @@ class Revisions(Part):
     def all(self) -> list[Revision]:
         """All of them, oldest first."""
         r = t.revision.c
-        query = select(r.number, r.since, r.made_at, r.problem, r.source).order_by(r.number)
-        return [Revision(*row) for row in self._db.read(query)]
+        query = select(r.number, r.since, r.made_at, r.problem, r.source, r.changes).order_by(r.number)
+        return [
+            Revision(number, since, in_utc(made_at), problem, source, Changes(**json.loads(changes or "{}")))
+            for number, since, made_at, problem, source, changes in self._db.read(query)
+        ]
 
     def since(self, number: int) -> int:
         """The first epoch of a revision that was deployed."""
@@ -66,8 +107,27 @@ class Revisions(Part):
         rows = self._db.read(select(r.number, r.digest, r.base).where(r.since.is_(None), r.problem.is_(None)))
         return Deployment(*rows[0]) if rows else None
 
-    def begin(self, record: ProgramRecord) -> Deployment:
+    def stand(self, number: int) -> Stand:
+        """What becomes of a deployment."""
+        r, k = t.revision.c, t.lease.c
+        held = {
+            lease: first
+            for lease, first, holder in self._db.read(select(k.id, k.first_step, k.holder).where(k.expires >= ClockS()))
+            if not is_gone(holder)
+        }
+        ((pinned, worker, lease, step),) = self._db.read(
+            select(r.pinned, r.worker, r.lease, r.step).where(r.number == number)
+        )
+        switches = lease in held and step >= held[lease]
+        return Stand(switches or worker in held, switches, pinned)
+
+    def begin(self, record: ProgramRecord, changes: Changes, step: Step) -> Deployment:
         """Begin to deploy a program, and pin the newest snapshot; or go on, if this one is being deployed already.
+
+        Args:
+            record: the program.
+            changes: what it changes, for people.
+            step: of the process that is at it.
 
         Raises:
             InputProblem: another one is being deployed.
@@ -80,6 +140,7 @@ class Revisions(Part):
             ).first()
             if other is not None:
                 if other.digest == record.digest:
+                    self._update(connection, other.number, worker=step.lease)
                     return Deployment(*other)
                 raise InputProblem(
                     f"revision {other.number} is being deployed",
@@ -87,7 +148,8 @@ class Revisions(Part):
                     hint="`cumulus deploy --abort` gives it up; nothing that is maintained is concerned",
                 )
             number = int(connection.execute(select(func.max(r.number))).scalar() or 0) + 1
-            values = revision_values(record) | {"number": number, "pinned": _newest(connection)}
+            own = {"number": number, "pinned": _newest(connection), "worker": step.lease}
+            values = revision_values(record) | own | {"changes": json.dumps(asdict(changes))}
             connection.execute(insert(t.revision).values(**values, made_at=now()))
             return Deployment(number, record.digest, None)
 
@@ -125,7 +187,7 @@ class Revisions(Part):
                 raise Conflict("somebody else is switching", kind="switch-conflict", place=f"revision {number}")
             if _newest(connection) != base:
                 raise NotYet("an epoch was committed meanwhile", kind="fill-behind", place=f"revision {number}")
-            self._update(connection, number, lease=step.lease, step=step.number)
+            self._update(connection, number, lease=step.lease, step=step.number, worker=step.lease)
 
     def end_switch(self, number: int) -> None:
         """Batches are applied again."""
@@ -195,7 +257,7 @@ class Revisions(Part):
                 clock = insert_clock(connection, Clock(commit, frozenset()))
                 connection.execute(update(t.batch).where(*live).values(clock=clock))
                 forget_clocks(connection)
-            self._update(connection, number, since=base + 1, pinned=None, lease=None, step=None)
+            self._update(connection, number, since=base + 1, pinned=None, lease=None, step=None, worker=None)
             values = {"revision": number, "refreshed": commit if derives else None}
             connection.execute(update(t.program).values(**values))
             if self._db.known_revision is not None:  # this process knows what it has done
@@ -217,7 +279,7 @@ class Revisions(Part):
             if row.since is not None or row.problem is not None:
                 return
             self._retire(connection, program, names, copies)
-            self._update(connection, number, problem=why, pinned=None, lease=None, step=None)
+            self._update(connection, number, problem=why, pinned=None, lease=None, step=None, worker=None)
 
     def retire(self, names: Collection[str], copies: Collection[tuple[str, str]] = ()) -> None:
         """Let go of groups, and copies, that no revision has whose snapshots can be read."""

@@ -103,7 +103,9 @@ revision = Table(
     Column("pinned", Integer),  # the epoch whose snapshot has to stay readable
     Column("lease", BigInteger),  # of the step that switches to it, see lease
     Column("step", BigInteger),
+    Column("worker", BigInteger),  # the lease of the process that is at it, while that is at it; see lease
     Column("problem", Text),  # why it was given up; NULL: it was not
+    Column("changes", Text),  # JSON: what it changes, see revisions.Changes; NULL: it is the first one
 )
 
 #: Whose this catalog is (:mod:`cumulus_ops.catalog.identity`); one row.

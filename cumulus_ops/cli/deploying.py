@@ -12,7 +12,7 @@ import click
 from cumulus_ops.cli.options import EXECUTOR, EXIT_CHANGED, JSON, PROJECT, explain_errors
 from cumulus_ops.cli.output import console, print_json, print_rows, show_value, size_text, visible
 from cumulus_ops.deploying.changes import find_change
-from cumulus_ops.deploying.deploy import abort, previous
+from cumulus_ops.deploying.deploy import abort, going_back, previous, previous_revision
 from cumulus_ops.deploying.deploy import deploy as deploy_change
 from cumulus_ops.deploying.preview import DataDiff, Preview, describe_change, previewed
 from cumulus_ops.opening.runtime import Runtime, initialise, open_runtime
@@ -165,11 +165,13 @@ def deploy(
                 number = abort(runtime)
                 click.echo("nothing is being deployed" if number is None else f"revision {number} is given up")
                 return
-            rt = previous(runtime) if rollback else runtime
+            back_to = previous_revision(runtime) if rollback else None
             if not (yes or as_json):
-                _ask(rt, replan=replan)
+                _ask(runtime if back_to is None else going_back(runtime, back_to), replan=replan)
             tell = (lambda _: None) if as_json else lambda line: out.print(show_value(visible(line)), soft_wrap=True)
-            done = deploy_change(rt, tell, None if memory is None else memory << 20, replan=replan)
+            done = deploy_change(
+                runtime, tell, None if memory is None else memory << 20, replan=replan, back_to=back_to
+            )
     if as_json:
         print_json(done)
     elif done is None:

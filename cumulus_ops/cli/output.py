@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from cumulus_ops.catalog.values import SealCounts
     from cumulus_ops.epochs.status import CoordinatorStatus, Status
     from cumulus_ops.local import display
+    from cumulus_ops.query.overview import RevisionState
 else:  # for who shows a status
     program = lazy_module("cumulus_ops.catalog.program")
     display = lazy_module("cumulus_ops.local.display")
@@ -158,11 +159,19 @@ def print_status(status: Status) -> None:
         out.print(Text(said, style="red"), soft_wrap=True)
         if problem.log:
             out.print(f"  its log in Airflow: {problem.log}", markup=False, soft_wrap=True)
-    if status.has_changed:
+    if status.has_changed and status.deployment is None:
         changed = program.program_changed(status.program)
         out.print(f"Project: {changed.message}; {changed.hint}", style="red", markup=False, soft_wrap=True)
+    if status.deployment is not None:
+        begun, style = status.deployment, None if status.deployment.is_at_work else "yellow"
+        said = f"Deployment, begun {begun.begun_at:%Y-%m-%d %H:%M:%S} UTC: {visible(str(begun))}"
+        out.print(Text(said, style=style or ""), soft_wrap=True)
+        out.print(f"  {'; '.join(map(visible, begun.changes))}", markup=False, soft_wrap=True)
+        out.print(f"  {begun.hint}", markup=False, soft_wrap=True)
     if status.revision > 1:
         out.print(f"Revision {status.revision}, since epoch {status.since}")
+    if len(status.revisions) > 1:
+        out.print(_revision_table(status.revisions))
     out.print(coordinator_table(f"Coordinators of {show_value(status.program)}", status.coordinators))
     if len(status.coordinators) != status.initially:
         out.print(f"(cumulus.yaml began with {status.initially}; see `cumulus coordinators`)")
@@ -228,6 +237,26 @@ def coordinator_table(title: str, coordinators: Sequence[CoordinatorStatus]) -> 
             c.state, c.state
         )
         table.add_row(str(c.index), str(c.epoch), ends_at, "yes" if c.holds_token else "", str(c.pending_drops), state)
+    return table
+
+
+def _revision_table(revisions: Sequence[RevisionState]) -> Table:
+    """A row for each of the latest revisions: its epochs, and what it has changed."""
+    table = Table(title="Revisions", title_justify="left")
+    for name in ("revision", "epochs", "begun", "", "changes"):
+        table.add_column(name, justify="right" if name == "revision" else "left")
+    for r in revisions:
+        span = (
+            ""
+            if r.first is None
+            else f"{r.first} -"
+            if r.last is None
+            else f"{r.first} - {r.last}"
+            if r.last >= r.first
+            else "none"
+        )
+        changes = "\n".join(map(show_value, [*r.changes, *([f"given up: {r.problem}"] if r.problem else [])]))
+        table.add_row(str(r.number), span, f"{r.begun_at:%Y-%m-%d %H:%M:%S}", r.state, changes)
     return table
 
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 
 import m3
 from cumulus_ops.catalog.records import ProgramRecord
+from cumulus_ops.catalog.revisions import Changes
 from cumulus_ops.compute.extend import relations_read
 from cumulus_ops.coordination.plan import CoordinationPlan
 from cumulus_ops.coordination.planning import plan_coordination
@@ -55,6 +56,10 @@ class Change:
     def is_nothing(self) -> bool:
         """Whether all views and relations stay as they are."""
         return not (self.views or self.relations or self.is_replanned)
+
+    def told(self, back_to: int | None = None) -> Changes:
+        """What is remembered of it; ``back_to``: the earlier revision that is deployed again."""
+        return Changes(self.views, self.relations, self.is_replanned, back_to)
 
 
 def find_change(rt: Runtime, *, replan: bool = False) -> Change:

@@ -68,6 +68,7 @@ def deploy(
     memory: int | None = None,
     *,
     replan: bool = False,
+    back_to: int | None = None,
 ) -> Deployed | None:
     """Make what the project's folder defines its next revision. Killed at any point it can be called again, and goes on.
 
@@ -76,6 +77,7 @@ def deploy(
         on_progress: called with one line for each thing done.
         memory: how many bytes the filling may hold; the project's own setting if None.
         replan: make all maps anew, see :func:`~cumulus_ops.deploying.changes.find_change`.
+        back_to: deploy this earlier revision again, instead of the folder.
 
     Returns:
         what was done; None if the folder defines what is maintained already.
@@ -85,11 +87,12 @@ def deploy(
         M3Error: a view is wrong.
     """
     started = time.monotonic()
+    rt = rt if back_to is None else going_back(rt, back_to)
     change = find_change(rt, replan=replan)
     if change.is_nothing:
         initialise(rt.as_edited)  # seals, keys and the like
         return None
-    begun = rt.catalog.revisions.begin(change.record)
+    begun = _begin(rt, change, back_to)
     new = replace(
         rt,
         plan=change.plan,
@@ -99,7 +102,7 @@ def deploy(
     filled = 0
     switch_s: float | None = None
     while switch_s is None:
-        begun, events = _fill_up(rt, new, change, begun, on_progress)
+        begun, events = _fill_up(rt, new, change, begun, on_progress, back_to)
         filled += events
         with suppress(NotYet):  # an epoch was committed meanwhile: there is a little more to fill
             switch_s = _switch(rt, new, change, begun)
@@ -109,6 +112,11 @@ def deploy(
     since = begun.base + 1
     on_progress(f"revision {begun.number} is current from epoch {since} on")
     return Deployed(begun.number, since, filled, time.monotonic() - started, switch_s)
+
+
+def _begin(rt: Runtime, change: Change, back_to: int | None) -> Deployment:
+    with rt.catalog.leases.step() as step:
+        return rt.catalog.revisions.begin(change.record, change.told(back_to), step)
 
 
 def _finish(rt: Runtime, change: Change) -> None:
@@ -150,7 +158,9 @@ def abort(rt: Runtime, why: str = BY_REQUEST) -> int | None:
     begun = rt.catalog.revisions.deployment()
     if begun is None:
         return None
-    _give_up(rt, begun, why)
+    failures = [p.problem for p in rt.catalog.problems.step_problems() if p.step == "deploy"]
+    _give_up(rt, begun, "; ".join([why, *(f"it had failed: {problem}" for problem in failures)]))
+    rt.catalog.problems.step_succeeds("deploy", None)
     return begun.number
 
 
@@ -168,14 +178,19 @@ def _give_up(rt: Runtime, begun: Deployment, why: str) -> None:
 
 
 def _fill_up(
-    rt: Runtime, new: Runtime, change: Change, begun: Deployment, on_progress: Callable[[str], None]
+    rt: Runtime,
+    new: Runtime,
+    change: Change,
+    begun: Deployment,
+    on_progress: Callable[[str], None],
+    back_to: int | None,
 ) -> tuple[Deployment, int]:
     """Fill the new groups up to the newest snapshot; returns where the deployment is then, and how many events were read."""
     filled = 0
     while begun.base is None or begun.base < rt.catalog.snapshots.newest():
         if begun.base is not None and begun.base < rt.catalog.snapshots.oldest_readable():
             _give_up(rt, begun, f"the snapshot of epoch {begun.base} is gone, from which it would have gone on")
-            begun = rt.catalog.revisions.begin(change.record)
+            begun = _begin(rt, change, back_to)
         base, upto = begun.base, rt.catalog.snapshots.newest()
         with rt.catalog.leases.step() as step:
             events, runs = fill(rt, new, change, base, upto, step)

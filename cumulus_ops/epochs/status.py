@@ -26,7 +26,17 @@ from cumulus_ops.opening.runtime import Runtime, waits_for_deployment
 from cumulus_ops.project.rhythm import Rhythm
 from cumulus_ops.project.verdicts import PASSED
 from cumulus_ops.query.errors import newest_errors
-from cumulus_ops.query.overview import TooLate, failing_steps, overdue_members, standing_sources, too_late
+from cumulus_ops.query.overview import (
+    RevisionState,
+    TooLate,
+    UnderWay,
+    failing_steps,
+    overdue_members,
+    revisions,
+    standing_sources,
+    too_late,
+    under_way,
+)
 
 __all__ = ["CoordinatorStatus", "EpochReport", "StaggeringCost", "Status", "staggering_cost", "status"]
 
@@ -166,7 +176,8 @@ class Status:
     their values are open and closed, and which waits for longest, for whom. ``finals``: the partitions that are final, also before their epoch. ``too_late``: what had been
     put aside when its relation was sealed. ``failing``: the steps that failed when they were tried last. ``snapshot``: the newest one, when it was
     made, and when the newest data in it came; None while there is none. ``staggering``: what it costs, where nobody gets anything for it. ``has_changed``: the project's folder defines
-    something else than what is maintained; that waits to be deployed. ``revision``: the one that is maintained, ``since`` which epoch."""
+    something else than what is maintained; that waits to be deployed. ``revision``: the one that is maintained, ``since`` which epoch; ``deployment``: the one that is under way;
+    ``revisions``: the latest, newest first."""
 
     program: str
     coordinators: tuple[CoordinatorStatus, ...]
@@ -190,6 +201,12 @@ class Status:
     has_changed: bool = False
     revision: int = 1
     since: int = 0
+    deployment: UnderWay | None = None
+    revisions: tuple[RevisionState, ...] = ()
+
+
+#: So many revisions are listed.
+REVISIONS = 5
 
 
 def status(rt: Runtime) -> Status:
@@ -221,6 +238,8 @@ def status(rt: Runtime) -> Status:
         waits_for_deployment(rt.as_edited, rt.catalog),
         rt.revision,
         rt.catalog.revisions.since(rt.revision),
+        under_way(rt.catalog),
+        revisions(rt.catalog, REVISIONS),
     )
 
 

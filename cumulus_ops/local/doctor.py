@@ -26,7 +26,7 @@ from cumulus_ops.project.names import hide, shown_url
 from cumulus_ops.project.project_file import FILE_NAME, load_project
 from cumulus_ops.project.rhythm import Rhythm
 from cumulus_ops.project.settings import Project
-from cumulus_ops.query.overview import failing_steps, overdue_members, source_states
+from cumulus_ops.query.overview import failing_steps, overdue_members, source_states, under_way
 from m3.errors import M3Error
 
 __all__ = ["FIX", "OK", "WARN", "Finding", "examine"]
@@ -288,6 +288,8 @@ def _running(project: Project) -> Iterator[Finding]:
             if (ended := overdue.get(member.coordinator)) is not None:
                 text = f"epoch {member.epoch} of coordinator {member.coordinator} was to end at {moment(ended)}, and it has not voted to end it"
                 yield Finding("epoch", WARN, text, VOTE_FROM_SOURCES if project.sources else VOTE)
+        if (begun := under_way(catalog)) is not None:
+            yield Finding("deployment", OK if begun.is_at_work else WARN, str(begun), begun.hint)
         newest = catalog.snapshots.newest()
         for error in in_error(catalog.results.view_errors(), newest):
             yield Finding("view", WARN, f"{error.view} is in error {error}", error.hint)

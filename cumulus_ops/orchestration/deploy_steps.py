@@ -38,10 +38,13 @@ class Agreed(TypedDict):
     source: str
     back_to: int | None
     under_way: int | None
+    replan: bool
 
 
 @in_current_revision
-def plan_deployment(folder: str, *, rollback: bool = False, give_up: bool = False, rows: bool = True) -> Agreed:
+def plan_deployment(
+    folder: str, *, rollback: bool = False, give_up: bool = False, rows: bool = True, replan: bool = False
+) -> Agreed:
     """What deploying the folder as it is now would do. Nothing is changed.
 
     Args:
@@ -49,6 +52,7 @@ def plan_deployment(folder: str, *, rollback: bool = False, give_up: bool = Fals
         rollback: the revision before the current one, instead of the folder.
         give_up: giving up what is being deployed, instead.
         rows: whether the rows of changed views are computed, before and after.
+        replan: all maps are made anew, as today's rules and ``rows:`` have them.
 
     Raises:
         InputProblem: it cannot be deployed.
@@ -66,6 +70,7 @@ def plan_deployment(folder: str, *, rollback: bool = False, give_up: bool = Fals
             source=source_of(rt.as_edited),
             back_to=back_to,
             under_way=None if begun is None else begun.number,
+            replan=replan,
         )
         if give_up:
             if begun is not None:
@@ -73,7 +78,7 @@ def plan_deployment(folder: str, *, rollback: bool = False, give_up: bool = Fals
                 text = f"### Give up revision {begun.number}, which is being deployed?\n\nSo far {base}. Nothing that is maintained is concerned."
                 agreed["to_do"], agreed["markdown"] = "give up", text
         else:
-            change = changes.find_change(rt)
+            change = changes.find_change(rt, replan=replan)
             found = preview.describe_change(rt, change, rows=rows)
             agreed["markdown"] = "\n".join(words.preview_lines(found, markdown=True))
             if not found.is_nothing:
@@ -103,8 +108,11 @@ def deploy_agreed(folder: str, agreed: Agreed) -> dict[str, int]:
         if agreed["to_do"] == "give up":
             return _give_up(runtime, agreed)
         rt = runtime if agreed["back_to"] is None else deploy.going_back(runtime, agreed["back_to"])
-        _require_as_agreed(rt, agreed)
-        done = deploy.deploy(rt, lambda line: log.info("%s", line))
+        done = None
+        if not _is_done(rt, agreed):
+            done = deploy.deploy(
+                runtime, lambda line: log.info("%s", line), replan=agreed["replan"], back_to=agreed["back_to"]
+            )
     if done is None:  # somebody was killed behind the switch, or did the same by hand
         log.info("nothing is left to deploy: revision %d is current", runtime.revision)
         return {"revision": runtime.revision}
@@ -122,24 +130,25 @@ def _give_up(runtime: Runtime, agreed: Agreed) -> dict[str, int]:
     return {"revision": runtime.revision}
 
 
-def _require_as_agreed(rt: Runtime, agreed: Agreed) -> None:
-    """What would be deployed is what was asked, and nobody has decided otherwise since.
+def _is_done(rt: Runtime, agreed: Agreed) -> bool:
+    """Whether what was asked is deployed already. Else what would be deployed is what was asked, and nobody has decided otherwise since.
 
     Raises:
         InputProblem: it is not.
     """
     later = [r for r in rt.catalog.revisions.all() if r.number > agreed["newest"] or r.number == agreed["under_way"]]
-    given_up = [r.number for r in later if r.problem == deploy.BY_REQUEST]
+    given_up = [r.number for r in later if (r.problem or "").startswith(deploy.BY_REQUEST)]
     if given_up:
         said = f"revision {given_up[-1]} was given up"
     elif rt.revision != agreed["revision"]:
-        if changes.find_change(rt).is_nothing:
-            return
+        is_replanned = any(r.changes.is_replanned for r in later if r.since is not None)
+        if changes.find_change(rt).is_nothing and (is_replanned or not agreed["replan"]):
+            return True
         said = f"revision {rt.revision} was deployed"
     elif source_of(rt.as_edited) != agreed["source"]:
         said = "the project's folder was edited"
     else:
-        return
+        return False
     raise InputProblem(
         f"{said} since this was asked, so it is not what somebody has agreed to", kind="plan-over", hint=AGAIN
     )

@@ -252,6 +252,12 @@ def deploy_form() -> dict[str, Param]:
             title="Give up what is under way",
             description="Give up the deployment that is under way, and deploy nothing.",
         ),
+        "replan": Param(
+            False,
+            type="boolean",
+            title="Make all maps anew",
+            description="As today's rules and `rows:` of the project's file would have them. Else what is there stays as it is kept.",
+        ),
         "rows": Param(
             True,
             type="boolean",

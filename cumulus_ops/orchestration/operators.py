@@ -304,7 +304,7 @@ class VoteShare(BaseSensorOperator):
 
 
 class PlanDeployment(BaseOperator):
-    """Say what deploying the project's folder would do, by the run's parameters: ``rollback``, ``give_up`` and ``rows``."""
+    """Say what deploying the project's folder would do, by the run's parameters: ``rollback``, ``give_up``, ``rows`` and ``replan``."""
 
     ui_color = YELLOW
 
@@ -314,7 +314,7 @@ class PlanDeployment(BaseOperator):
 
     def execute(self, context: Context) -> Agreed:
         """Returns what a person is asked."""
-        chosen = {name: bool(context["params"][name]) for name in ("rollback", "give_up", "rows")}
+        chosen = {name: bool(context["params"][name]) for name in ("rollback", "give_up", "rows", "replan")}
         with _no_retry_of_mistakes():
             return deploy_steps.plan_deployment(self.folder, **chosen)
 

@@ -301,6 +301,6 @@ What is maintained was deployed; edits of the project's folder change nothing un
 folder ─► plan ─► approve, by a person ─► deploy: fill ─► switch ─► current from the next epoch on
             └ nothing to do: the rest is skipped
 ```
-Epochs go on all the time. **Roll back** in the form deploys the revision before the current one. **Give up what is under way** ends a deployment that has not
+Epochs go on all the time. **Roll back** in the form deploys the revision before the current one. **Make all maps anew** plans them as if nothing had been there. **Give up what is under way** ends a deployment that has not
 switched yet; the run that does it stops. `cumulus plan` and `cumulus deploy` do the same.
 """

@@ -29,20 +29,25 @@ from cumulus_ops.project.settings import Project
 from cumulus_ops.sources.landing import Landing
 
 __all__ = [
+    "DEPLOY",
     "EpochStory",
     "Lag",
     "Overview",
+    "RevisionState",
     "SourceState",
     "TooLate",
+    "UnderWay",
     "ViewState",
     "epoch_story",
     "failing_steps",
     "lags",
     "overdue_members",
     "overview",
+    "revisions",
     "source_states",
     "standing_sources",
     "too_late",
+    "under_way",
     "view_states",
 ]
 
@@ -94,8 +99,9 @@ def lags(project: Project, catalog: Catalog) -> Sequence[Lag]:
 
 
 def failing_steps(catalog: Catalog) -> tuple[StepProblem, ...]:
-    """The steps that failed when they were tried last, the longest failing first; without those of coordinators that are gone."""
-    failing = catalog.problems.step_problems()
+    """The steps that failed when they were tried last, the longest failing first; without those of coordinators that are gone, and without deployments: nothing that
+    is maintained stands still because of one, and :func:`under_way` tells of it."""
+    failing = [problem for problem in catalog.problems.step_problems() if problem.step != DEPLOY]
     members = {None, *(m.coordinator for m in catalog.members.membership().active())} if failing else set()
     return tuple(problem for problem in failing if problem.coordinator in members)
 
@@ -343,3 +349,125 @@ def too_late(rt: Runtime) -> tuple[TooLate, ...]:
         if before or left:
             found.append(TooLate(relation, coordinator, before, left))
     return tuple(found)
+
+
+# What is maintained, was, and is to be: the latest revisions, and the deployment that is under way.
+
+#: The step that deploys.
+DEPLOY = "deploy"
+
+
+@dataclass(frozen=True)
+class UnderWay:
+    """A deployment that is neither over nor given up. ``revision``: of what it makes the next one; ``state``: ``fills`` or ``switches`` (somebody is at it), ``fails`` (it did
+    when it was tried last, ``at`` that moment, and nobody is at it) or ``rests`` (nobody is at it). ``upto``: the epoch up to which its groups have all there is, None if they have nothing yet; ``newest``:
+    up to which they have to have it, with so many ``epochs`` and ``events`` in between; ``keeps``: the epoch whose snapshot stays because of it. ``changes``: what it changes; ``command``: what goes
+    on with it."""
+
+    revision: int
+    begun_at: datetime.datetime
+    state: str
+    upto: int | None
+    newest: int
+    epochs: int
+    events: int
+    keeps: int | None
+    changes: tuple[str, ...]
+    command: str
+    problem: str = ""
+    at: datetime.datetime | None = None
+
+    @property
+    def is_at_work(self) -> bool:
+        """Whether somebody is at it."""
+        return self.state in ("fills", "switches")
+
+    def __str__(self) -> str:
+        """What is the matter with it."""
+        done = "nothing is filled yet" if self.upto is None else f"filled up to epoch {self.upto}"
+        left = (
+            f", {self.epochs:,} {'epoch' if self.epochs == 1 else 'epochs'} with {self.events:,} events to go"
+            if self.epochs
+            else ""
+        )
+        said = {
+            "fills": "is being deployed",
+            "switches": "is switched to, and no batch begins meanwhile",
+            "fails": f"could not be deployed: {self.problem}",
+            "rests": "is not deployed yet, and nobody is at it",
+        }
+        return f"revision {self.revision} {said[self.state]}; {done}{left}"
+
+    @property
+    def hint(self) -> str:
+        """What can be done about it."""
+        kept = "" if self.keeps is None or self.keeps < 0 else f"; the snapshot of epoch {self.keeps} is kept meanwhile"
+        give_up = f"`cumulus deploy --abort` gives it up, and what is maintained is not concerned{kept}"
+        return give_up if self.is_at_work else f"`{self.command}` goes on with it, {give_up}"
+
+
+def under_way(catalog: Catalog) -> UnderWay | None:
+    """The deployment that is under way, if there is one."""
+    begun = catalog.revisions.deployment()
+    if begun is None:
+        return None
+    of, stand = (
+        next(r for r in catalog.revisions.all() if r.number == begun.number),
+        catalog.revisions.stand(begun.number),
+    )
+    newest = catalog.snapshots.newest()
+    missing = catalog.history.epoch_numbers(0 if begun.base is None else begun.base + 1, newest)
+    failed = [p for p in catalog.problems.step_problems() if p.step == DEPLOY and p.at >= of.made_at]
+    state = "switches" if stand.switches else "fills" if stand.works else "fails" if failed else "rests"
+    options = [
+        *(["--rollback"] if of.changes.back_to is not None else []),
+        *(["--replan"] if of.changes.is_replanned else []),
+    ]
+    return UnderWay(
+        begun.number,
+        of.made_at,
+        state,
+        begun.base,
+        newest,
+        newest - (-1 if begun.base is None else begun.base),
+        sum(e.inserts + e.deletes for e in missing),
+        stand.pinned,
+        of.changes.lines(),
+        " ".join(["cumulus deploy", *options]),
+        failed[0].problem if state == "fails" else "",
+        failed[0].at if state == "fails" else None,
+    )
+
+
+@dataclass(frozen=True)
+class RevisionState:
+    """A revision: ``current``, ``past``, ``being deployed`` or ``given up``. ``first`` and ``last``: the epochs that are its own, None for no such, or for no end yet; ``begun_at``: when its deployment
+    began; ``changes``: what it has changed; ``problem``: why it was given up."""
+
+    number: int
+    state: str
+    first: int | None
+    last: int | None
+    begun_at: datetime.datetime
+    changes: tuple[str, ...]
+    problem: str = ""
+
+
+def revisions(catalog: Catalog, latest: int) -> tuple[RevisionState, ...]:
+    """The latest revisions, newest first."""
+    found: list[RevisionState] = []
+    following: int | None = None  # the first epoch that is the next one's
+    for r in reversed(catalog.revisions.all()):
+        state = (
+            "given up"
+            if r.problem
+            else "being deployed"
+            if r.since is None
+            else "current"
+            if following is None
+            else "past"
+        )
+        last = None if following is None or r.since is None else following - 1
+        found.append(RevisionState(r.number, state, r.since, last, r.made_at, r.changes.lines(), r.problem or ""))
+        following = following if r.since is None else r.since
+    return tuple(found[:latest])

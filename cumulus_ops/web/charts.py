@@ -37,6 +37,7 @@ def render(template: str, request: Request, **values: Any) -> str:
 def _templates() -> Environment:
     templates = open_templates("cumulus_ops.web", "html")
     templates.filters |= {"age": age, "number": number, "moment": moment, "seconds": seconds, "text": cell_text}
+    templates.filters["commands"] = mark_commands
     return templates
 
 
@@ -76,6 +77,18 @@ def number(value: float) -> str:
     '1,234,567'
     """
     return f"{value:,}"
+
+
+def mark_commands(text: str) -> str:
+    """A text of ours with what stands between backquotes marked as something to type.
+
+    >>> mark_commands("`cumulus deploy` < now")
+    Markup('<code>cumulus deploy</code> &lt; now')
+    """
+    from markupsafe import Markup, escape
+
+    parts = [escape(part) for part in text.split("`")]
+    return Markup("").join(Markup("<code>{}</code>").format(part) if i % 2 else part for i, part in enumerate(parts))
 
 
 def moment(at: datetime.datetime | None) -> str:

@@ -20,7 +20,16 @@ from cumulus_ops.project.names import deploy_dag
 from cumulus_ops.project.rhythm import Rhythm
 from cumulus_ops.project.settings import Project
 from cumulus_ops.project.yaml_nodes import read_text
-from cumulus_ops.query.overview import ViewState, epoch_story, lags, overview, source_states, view_states
+from cumulus_ops.query.overview import (
+    ViewState,
+    epoch_story,
+    lags,
+    overview,
+    revisions,
+    source_states,
+    under_way,
+    view_states,
+)
 from cumulus_ops.validation.reports import report_pages
 from cumulus_ops.web.charts import Sparkline, draw_timeline, sparkline
 from cumulus_ops.web.rows import READ_ENTRIES, Opened, newest_rows, program_of, rows_as_file
@@ -138,6 +147,8 @@ EPOCHS, DRAWN = 60, 8
 LATEST = 10
 LISTED = 100
 ROWS = 50
+#: So many of the latest revisions are listed.
+REVISIONS = 10
 
 
 def overview_page(found: Opened) -> Values:
@@ -150,6 +161,7 @@ def overview_page(found: Opened) -> Values:
         sources = source_states(found.project, catalog)
         groups = _groups_of(record.compiled, record.granularity, record.choices)
         data_at = catalog.history.data_at(catalog.snapshots.newest())
+        begun, latest_revisions = under_way(catalog), revisions(catalog, REVISIONS)
         since, has_changed = catalog.revisions.since(record.revision), waits_for_deployment(found.project, catalog)
     latest = [epoch for epoch in state.epochs[::-1] if epoch.repeats is None][:LATEST]
     shown = [e for e in state.epochs if not state.transitions or e.epoch >= state.transitions[0].epoch]
@@ -160,13 +172,15 @@ def overview_page(found: Opened) -> Values:
         "revision": record.revision,
         "since": since,
         "has_changed": has_changed,
+        "begun": begun,
+        "revisions": latest_revisions,
         "deploys": f"/dags/{quote(deploy_dag(found.project.name), safe='')}",
         "newest": committed[-1] if committed else None,
         "data_at": data_at,
         "validated": next((e for e in reversed(state.epochs) if e.outcome is not None), None),
         "timeline": draw_timeline(state.transitions, shown, Rhythm.of(found.project), now),
         "views": [(view, _chart(view, state.epochs, state.corrected, groups)) for view in state.views],
-        "stands": any(problem.step != "deploy" for problem in state.failing) or any(lag.overdue for lag in waiting),
+        "stands": bool(state.failing) or any(lag.overdue for lag in waiting),
         "lags": waiting,
         "sources": sources,
         "latest": latest,

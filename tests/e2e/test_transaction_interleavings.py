@@ -45,6 +45,7 @@ from cumulus_ops.catalog.records import (
     Validation,
     ViewError,
 )
+from cumulus_ops.catalog.revisions import Changes
 from cumulus_ops.catalog.tables import metadata
 from cumulus_ops.catalog.values import SealChange, Sealing
 from cumulus_ops.project.rhythm import Rhythm
@@ -476,7 +477,9 @@ OPERATIONS: dict[str, Make] = {
     "say it elsewhere": lambda w: lambda c: c.finals.record_finals({"v": {1: 3}}, [], w.last, w.last),
     "publish what is final": lambda w: lambda c: c.finals.record_final_tables("v", {1: 2}),
     "validate what is final": lambda w: lambda c: c.finals.record_final_verdicts({("v", 1): "equal"}, "page"),
-    "begin a deployment": lambda w: lambda c: c.revisions.begin(dataclasses.replace(PROGRAM, digest="other")).number,
+    "begin a deployment": lambda w: (
+        lambda c: c.revisions.begin(dataclasses.replace(PROGRAM, digest="other"), Changes(), _step(w)).number
+    ),
     "fill": lambda w: lambda c: c.revisions.commit_fill(2, 0, 0, [new_run("n", 0, path="runs/fill.pack")]),
     "begin to switch": lambda w: lambda c: c.revisions.begin_switch(2, 0, _step(w)),
     "switch": lambda w: lambda c: c.revisions.commit_switch(2, 0, _step(w), w.last, [new_run("n", 1)], derives=True),
@@ -670,7 +673,7 @@ def test_every_pair_that_concerns_final_partitions_ends_as_one_after_the_other(w
 def test_every_pair_with_a_deployment_ends_as_one_after_the_other(world: World, is_switching: bool) -> None:
     prepare(world, 1)
     catalog = Catalog(world.url)
-    catalog.revisions.begin(dataclasses.replace(PROGRAM, digest="next"))
+    catalog.revisions.begin(dataclasses.replace(PROGRAM, digest="next"), Changes(), _step(world))
     catalog.revisions.commit_fill(2, None, 0, [new_run("n", 0, path="runs/first.pack")])
     world.last = catalog.commits.last_commit()
     if is_switching:

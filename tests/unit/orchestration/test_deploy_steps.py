@@ -6,8 +6,11 @@ from starlette.requests import Request
 from cumulus_ops.cli.output import print_status
 from cumulus_ops.cli.scaffold import land_sample, write_project
 from cumulus_ops.deploying.changes import find_change
+from cumulus_ops.deploying.deploy import abort, deploy
 from cumulus_ops.epochs.driver import run_epochs
 from cumulus_ops.epochs.status import status
+from cumulus_ops.local.doctor import WARN, examine
+from cumulus_ops.local.processes import free_port
 from cumulus_ops.opening.runtime import initialise, open_runtime
 from cumulus_ops.orchestration.deploy_steps import deploy_agreed, plan_deployment
 from cumulus_ops.orchestration.operators import ApproveDeployment, Deploy, PlanDeployment
@@ -64,7 +67,9 @@ def deploy_now(folder, **options):
 def begin(folder):
     """A deployment of the folder that was killed as soon as it had begun."""
     with open_runtime(load_project(folder)) as rt:
-        return rt.catalog.revisions.begin(find_change(rt).record).number
+        change = find_change(rt)
+        with rt.catalog.leases.step() as step:
+            return rt.catalog.revisions.begin(change.record, change.told(), step).number
 
 
 def test_what_is_asked_is_what_is_deployed_and_a_task_that_is_tried_again_finds_it_done(folder, caplog):
@@ -99,6 +104,94 @@ def test_pages_and_status_say_what_is_maintained_and_what_waits(folder, capsys):
     with open_runtime(load_project(folder)) as rt:
         print_status(status(rt))
     assert "Revision 2, since epoch 1" in capsys.readouterr().out
+
+
+def told(folder, capsys):
+    """What status and the overview say."""
+    with open_runtime(load_project(folder)) as rt:
+        print_status(status(rt))
+    return capsys.readouterr().out, shown(folder).replace("<code>", "").replace("</code>", "")
+
+
+def test_a_deployment_is_told_of_in_all_its_states(folder, capsys, monkeypatch):
+    edit(folder, DEAREST)
+    begin(folder)
+    for text in told(folder, capsys):
+        assert (
+            "revision 2 is not deployed yet, and nobody is at it; nothing is filled yet, 1 epoch with 7 events to go"
+            in text
+        )
+        assert "view revenue: changed" in text
+        assert "cumulus deploy goes on with it, cumulus deploy --abort gives it up" in text.replace("`", "")
+        assert "the snapshot of epoch 0 is kept meanwhile" in text
+        assert "being deployed" in text
+    (found,) = [f for f in examine(folder, free_port()) if f.check == "deployment"]
+    assert (found.state, "nobody is at it" in found.message) == (WARN, True)
+
+    looks = []
+
+    def look(point):
+        if point in ("fill.before-commit", "switch.begun"):
+            looks.append(told(folder, capsys))
+        if point == "fill.after-commit" and len(looks) == 1:
+            raise OSError("no space left")
+
+    monkeypatch.setattr("cumulus_ops.deploying.deploy.reach", look)
+    with open_runtime(load_project(folder)) as rt, pytest.raises(OSError, match="no space"):
+        deploy(rt)
+    for text in looks[0]:
+        assert "revision 2 is being deployed; nothing is filled yet" in text
+        assert "goes on with it" not in text
+    for text in told(folder, capsys):
+        assert "revision 2 could not be deployed: OSError: no space left; filled up to epoch 0." in text.replace(
+            "\n", "."
+        )
+        assert "FAILS" not in text
+    with open_runtime(load_project(folder)) as rt:
+        deploy(rt)
+    for text in looks[1]:
+        assert "revision 2 is switched to, and no batch begins meanwhile; filled up to epoch 0" in text
+    for text in told(folder, capsys):
+        assert "Deployment" not in text
+        assert "current" in text
+        assert "past" in text
+    assert not [f for f in examine(folder, free_port()) if f.check == "deployment"]
+
+
+def test_what_was_given_up_is_listed_with_the_reason_and_a_rollback_as_one(folder, capsys, monkeypatch):
+    edit(folder, DEAREST)
+    with open_runtime(load_project(folder)) as rt:
+        with monkeypatch.context() as patch:
+            patch.setattr("cumulus_ops.deploying.deploy.reach", lambda _: 1 // 0)
+            with pytest.raises(ZeroDivisionError):
+                deploy(rt)
+        assert abort(rt) == 2
+    deploy_now(folder)
+    begun = plan_deployment(str(folder), rollback=True, rows=False)
+    deploy_agreed(str(folder), begun)
+    for text in told(folder, capsys):
+        assert "by request; it had failed: ZeroDivisionError" in text
+        assert "back to revision 1" in text
+        assert "Deployment" not in text
+        assert "1 to" not in text
+    with open_runtime(load_project(folder)) as rt:
+        found = status(rt).revisions
+    assert [(r.number, r.state, r.first, r.last) for r in found] == [
+        (4, "current", 1, None),
+        (3, "past", 1, 0),
+        (2, "given up", None, None),
+        (1, "past", 0, 0),
+    ]
+
+
+def test_all_maps_are_made_anew_once_when_somebody_asks_for_it(folder):
+    assert plan_deployment(str(folder))["to_do"] == ""
+    agreed = plan_deployment(str(folder), replan=True)
+    assert agreed["to_do"] == "deploy"
+    assert deploy_agreed(str(folder), agreed)["revision"] == 2
+    assert deploy_agreed(str(folder), agreed) == {"revision": 2}, "it was killed behind the switch"
+    with open_runtime(load_project(folder)) as rt:
+        assert status(rt).revisions[0].changes == ("all maps made anew",)
 
 
 def test_a_deployment_that_was_killed_goes_on(folder):
@@ -180,7 +273,7 @@ def test_a_mistake_in_the_folder_fails_the_task_at_once_and_is_nobody_elses_prob
         plan_deployment(str(folder))
     task = PlanDeployment(task_id="plan", folder=str(folder))
     with pytest.raises(AirflowFailException, match="nothing"):
-        task.execute({"params": {"rollback": False, "give_up": False, "rows": True}})
+        task.execute({"params": {"rollback": False, "give_up": False, "rows": True, "replan": False}})
     with open_runtime(load_project(folder)) as rt:
         assert not status(rt).failing
 
@@ -189,7 +282,7 @@ def test_nobody_is_asked_when_there_is_nothing_to_do(folder):
     from airflow.sdk.exceptions import AirflowSkipException
 
     agreed = PlanDeployment(task_id="plan", folder=str(folder)).execute(
-        {"params": {"rollback": False, "give_up": False, "rows": True}}
+        {"params": {"rollback": False, "give_up": False, "rows": True, "replan": False}}
     )
     with pytest.raises(AirflowSkipException, match="nothing to deploy"):
         ApproveDeployment(task_id="approve", subject="?", plan=agreed).execute({})
