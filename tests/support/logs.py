@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from decimal import Decimal
+
 import pyarrow.parquet as pq
 import sqlalchemy as sa
 
 from cumulus_ops.catalog import tables as t
 from cumulus_ops.catalog.catalog import Catalog
 from cumulus_ops.opening.runtime import Runtime
+from m3.datatypes import Type
 from tests.support.projects import Event, Row, interpret, oracle_maps
 
 __all__ = ["forget_checksums", "logged_events", "logged_maps"]
@@ -17,10 +20,17 @@ def logged_events(rt: Runtime, epoch: int) -> list[Event]:
     """The events of all batches up to an epoch (inclusive) that count, in the order of their versions."""
     found: list[tuple[int, Event]] = []
     for file in rt.catalog.log.files(epoch=epoch):
-        names = [c.name for c in rt.program.relation_by_name[file.relation].columns]
-        rows = pq.read_table(rt.project.state / file.path).to_pylist()
-        found += [(row["_version"], (file.relation, row["_sign"], tuple(row[n] for n in names))) for row in rows]
+        relation = rt.program.relation_by_name[file.relation]
+        columns = [(relation.in_log(c.name), c.type) for c in relation.columns]
+        for row in pq.read_table(rt.project.state / file.path).to_pylist():
+            values = tuple(_value(row.get(name), type_) for name, type_ in columns)  # files of old lack new columns
+            found.append((row["_version"], (file.relation, row["_sign"], values)))
     return [event for _, event in sorted(found, key=lambda pair: pair[0])]
+
+
+def _value(stored: object, type_: Type) -> object:
+    """A value as the interpreter has it: short decimals are stored as their units."""
+    return Decimal(stored).scaleb(-type_.scale) if type_.kind == "decimal" and isinstance(stored, int) else stored
 
 
 def logged_maps(rt: Runtime, epoch: int) -> dict[str, dict[Row, int]]:
