@@ -25,7 +25,7 @@ from m3.program import (
     Trigger,
     View,
 )
-from m3.scalars import Scalar, rename
+from m3.scalars import Const, Scalar, rename
 from m3.statements import as_snapshot
 
 __all__ = ["Carried", "carry_over", "changed_views"]
@@ -108,7 +108,10 @@ def _shown_by(program: Program, view: View, known: Mapping[str, str]) -> object:
 def _by_place(program: Program, checked: Check) -> Scalar | None:
     """A check's expression, whatever the keys of its map are called."""
     names = {key.name: f"k{place}" for place, key in enumerate(program.map_by_name[checked.map].keys)}
-    return None if checked.expression is None else rename(checked.expression, names)
+    expression = checked.expression
+    return (
+        None if expression is None or isinstance(expression, Const) else rename(expression, names)
+    )  # a text is for people
 
 
 class _Carrying:

@@ -22,6 +22,7 @@ __all__ = [
     "combine_errors",
     "quote_source",
     "shortened",
+    "text_at",
 ]
 
 #: Characters of an error's message, and of a value in one. Errors are stored with each epoch, and shown in full.
@@ -43,13 +44,15 @@ def shortened(text: str, most: int = LONGEST_VALUE) -> str:
 @dataclass(frozen=True)
 class Span:
     """A place in a source text: 1-based line and column, ``length`` characters of that line, and the file's name ("" for a string).
-    ``end`` is the line and the column after the last character of a place of several lines."""
+    ``end`` is the line and the column after the last character of a place of several lines. ``text``: what is written there, if
+    somebody has to say it who has not the source."""
 
     line: int
     column: int
     length: int = 1
     file: str = ""
     end: tuple[int, int] | None = field(default=None, compare=False)
+    text: str = field(default="", compare=False, repr=False)
 
     @property
     def behind(self) -> tuple[int, int]:
@@ -170,6 +173,21 @@ def quote_source(source: str, span: Span) -> list[str]:
     if len(shown) > MOST_LINES:
         shown = [*shown[: MOST_LINES - 2], ("..", ""), shown[-1]]
     return [text.rstrip() for pair in shown for text in pair if text]
+
+
+def text_at(source: str, span: Span) -> str:
+    r"""What is written at a place.
+
+    >>> text_at("SELECT f(a,\n  b) FROM r", Span(1, 8, 4, end=(2, 5)))
+    'f(a,\n  b)'
+    """
+    starts = [0]
+    for line in source.split("\n"):
+        starts.append(starts[-1] + len(line) + 1)
+    last, behind = span.behind
+    if last >= len(starts):
+        return ""
+    return source[starts[span.line - 1] + span.column - 1 : starts[last - 1] + behind - 1]
 
 
 def _split_lines(source: str) -> list[str]:

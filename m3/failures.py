@@ -17,13 +17,14 @@ False
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
 from decimal import Decimal
 from fractions import Fraction
 from functools import lru_cache
 
 from m3.datatypes import INT64_MAX, INT64_MIN, MAX_PRECISION, Type
 from m3.dictionary import FUNCTIONS
-from m3.errors import ValueProblem
+from m3.errors import Span, ValueProblem
 from m3.evaluate import DEFAULTS, evaluate
 from m3.scalars import Call, Const, Scalar, Var, call, conjuncts, const
 
@@ -32,6 +33,7 @@ __all__ = [
     "BY_LITERAL",
     "attempted",
     "failed",
+    "find_place",
     "given_by_literals",
     "may_fail",
     "nonzero",
@@ -106,6 +108,23 @@ def may_fail(
         counts: variables that hold numbers of rows, which are far within theirs.
     """
     return _Analysis(totals, counts).fails(scalar, known)
+
+
+def find_place(scalar: Scalar) -> Span | None:
+    """Where the smallest expression is written in which everything is that may fail; of several without one around them, the first, with
+    the texts of all."""
+    if not isinstance(scalar, Call):
+        return None
+    failing = [arg for arg in scalar.args if may_fail(arg)]
+    if scalar.span is not None:
+        # with variables instead of what may fail: whether it may fail by itself
+        args = (Var(f"{i}", arg.type) if arg in failing else arg for i, arg in enumerate(scalar.args))
+        if len(failing) != 1 or may_fail(Call(scalar.op, tuple(args), scalar.type)):
+            return scalar.span
+    places = [place for place in map(find_place, failing) if place is not None]
+    if not places:
+        return scalar.span
+    return replace(places[0], text=" or ".join(dict.fromkeys(place.text for place in places)))
 
 
 def given_by_literals(scalar: Call) -> bool:

@@ -217,7 +217,11 @@ def _check(check: Check) -> str:
         return format_name(check.map)
     text = f"{format_name(check.map)} FAILS {format_scalar(check.expression)} OF ({', '.join(map(format_name, check.relations))})"
     place = check.place
-    return text if place is None else f"{text} AT {_text(place.file)} {place.line} {place.column} {place.length}"
+    if place is None:
+        return text
+    behind = "" if place.end is None else f" {place.end[0]} {place.end[1]}"
+    written = f" {_text(place.text)}" if place.text else ""
+    return f"{text} AT {_text(place.file)} {place.line} {place.column} {place.length}{behind}{written}"
 
 
 def _trigger(trigger: Trigger) -> str:

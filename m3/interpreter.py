@@ -18,10 +18,22 @@ from m3.dataflow import strata
 from m3.datatypes import from_units
 from m3.errors import ProgramError, ValueProblem
 from m3.evaluate import FAILURES, Value, coerce, evaluate
-from m3.program import START, Derivation, Derived, Input, MapRef, Program, Statement, Trigger, View, ViewList
-from m3.scalars import Scalar, Var, call
+from m3.program import (
+    START,
+    Derivation,
+    Derived,
+    Input,
+    MapRef,
+    OutputColumn,
+    Program,
+    Statement,
+    Trigger,
+    View,
+    ViewList,
+)
+from m3.scalars import Var, call
 from m3.statements import Env, Key, contributions
-from m3.view_errors import IN_CONDITION, failed_check, in_column, unreadable
+from m3.view_errors import condition_of, failed_check, unreadable
 from m3.windows import windowed
 
 __all__ = ["Interpreter"]
@@ -259,13 +271,13 @@ class Interpreter:
                 raise failed_check(self.program, view, checked, example, sum(entries.values()))
         environments = [self._view_env(view, key) for key in self._view_keys(view)]
         if view.having is not None:
-            kept = _read(view, IN_CONDITION, view.having, environments)
+            kept = _read(view, condition_of(view), environments)
             environments = [env for env, keep in zip(environments, kept, strict=True) if keep is True]
         lists = view.list_by_name
         columns: list[Sequence[Any]] = [
             self._read_lists(view, lists[c.expression.name], environments)
             if isinstance(c.expression, Var) and c.expression.name in lists
-            else _read(view, in_column(c), c.expression, environments)
+            else _read(view, c, environments)
             for c in view.columns
         ]
         rows = list(zip(*columns, strict=True))
@@ -304,14 +316,15 @@ def _order_rows(rows: list[tuple[Value, ...]], view: View) -> list[tuple[Value, 
     return rows[view.offset :] if view.limit is None else rows[view.offset : view.offset + view.limit]
 
 
-def _read(view: View, what: str, scalar: Scalar, environments: Sequence[Env]) -> list[Value]:
+def _read(view: View, column: OutputColumn, environments: Sequence[Env]) -> list[Value]:
     """One expression for all rows of a view."""
+    scalar = column.expression
     try:
         return [evaluate(scalar, env) for env in environments]
     except FAILURES:
         failing = [env for env in environments if evaluate(call("fails", scalar), env)]
         least = min(failing, key=lambda env: _sort_key(tuple(env[k.name] for k in view.keys)))
-        raise unreadable(view, what, scalar, least, len(failing)) from None
+        raise unreadable(view, column, least, len(failing)) from None
 
 
 def _smallest_null(value: Any) -> tuple[bool, Any]:

@@ -171,10 +171,11 @@ class Trigger:
 
 @dataclass(frozen=True)
 class OutputColumn:
-    """A column of a view's rows: an expression over the view's keys and values."""
+    """A column of a view's rows: an expression over the view's keys and values. ``place``: where the SQL says it."""
 
     name: str
     expression: Scalar
+    place: Span | None = field(default=None, compare=False)
 
 
 @dataclass(frozen=True)
@@ -339,7 +340,7 @@ class View:
     All maps of a view but those of ``lists`` have exactly its keys. ``order`` is pairs (column index, descending). ``having`` filters rows, then
     ``order``, ``offset`` and ``limit`` apply, all when the view is read; the last ``hidden`` columns are there only to
     order by. While one of the maps of ``checks`` has an entry, the view is in error, as a whole: that is what SQL makes of a
-    query that fails for one row. ``sql`` is the source text.
+    query that fails for one row. ``sql`` is the source text, and ``having_place`` where it says HAVING.
     """
 
     name: str
@@ -356,6 +357,7 @@ class View:
     hidden: int = 0
     checks: tuple[Check, ...] = ()
     lists: tuple[ViewList, ...] = ()
+    having_place: Span | None = field(default=None, compare=False)
 
     @property
     def list_by_name(self) -> dict[str, ViewList]:

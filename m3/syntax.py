@@ -104,7 +104,7 @@ def parse(text: str, file: str = "") -> Program:
         raise SyntaxProblem(
             what, kind="m3-syntax", span=Span(line, column, max(1, len(found)), file), hint=hint
         ) from error
-    return _Builder(file).program(tree)
+    return _Builder(text, file).program(tree)
 
 
 def _either(terminals: set[str]) -> str:
@@ -116,8 +116,8 @@ def _either(terminals: set[str]) -> str:
 class _Builder:
     """Types a tree. Declarations are read first, so they may stand anywhere."""
 
-    def __init__(self, file: str) -> None:
-        self.file = file
+    def __init__(self, text: str, file: str) -> None:
+        self.text, self.file = text, file
         self.relations: dict[str, Relation] = {}
         self.maps: dict[str, MapDecl] = {}
 
@@ -199,7 +199,14 @@ class _Builder:
         )
 
     def _output(self, node: Node, types: Types) -> OutputColumn:
-        return OutputColumn(name_of(node.children[0]), build_scalar(node.children[1], types, self.file))
+        name, scalar = node.children
+        return OutputColumn(name_of(name), build_scalar(scalar, types, self.file), self._written(scalar))
+
+    def _written(self, node: Node) -> Span:
+        """Where a scalar of a view is written, with its text. It is kept with the program, so it does not say in which folder."""
+        meta = node.meta
+        end = None if meta.end_line == meta.line else (meta.end_line, meta.end_column)
+        return replace(span_of(node, ""), end=end, text=self.text[meta.start_pos : meta.end_pos])
 
     def _windowing(self, node: Node) -> Windowing:
         name, source, partition, flagged, *functions = node.children
@@ -250,6 +257,7 @@ class _Builder:
             int(hidden.children[0]) if hidden else 0,
             tuple(map(self._check, checks.children)) if checks else (),
             made,
+            self._written(having.children[0]) if having else None,
         )
 
     def _view_list(self, node: Node) -> ViewList:
@@ -374,8 +382,10 @@ def _places(order: Node | None) -> tuple[tuple[bool, bool], ...]:
 
 
 def _place(node: Node) -> Span:
-    file, line, column, length = node.children
-    return Span(int(line), int(column), int(length), text_of(file))
+    file, line, column, length, last, behind, written = node.children
+    end = None if last is None else (int(last), int(behind))
+    text = "" if written is None else text_of(written)
+    return Span(int(line), int(column), int(length), text_of(file), end, text)
 
 
 def _parameter(node: Node | None) -> Decimal | str | None:

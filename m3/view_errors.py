@@ -10,9 +10,9 @@ from m3.errors import Span, ValueProblem, shortened
 from m3.evaluate import FAILURES, Value, evaluate
 from m3.formatting import format_scalar
 from m3.program import Check, OutputColumn, Program, View
-from m3.scalars import Call, Const, Scalar, variables
+from m3.scalars import Const, Scalar, variables
 
-__all__ = ["IN_CONDITION", "failed_check", "in_column", "unreadable"]
+__all__ = ["condition_of", "failed_check", "places_of", "unreadable"]
 
 
 def failed_check(program: Program, view: View, check: Check, key: Sequence[Value], rows: int) -> ValueProblem:
@@ -27,10 +27,13 @@ def failed_check(program: Program, view: View, check: Check, key: Sequence[Value
     """
     if check.expression is None:
         hint = "aggregate it, e.g. with MIN or MAX, or mend the data"
-        return ValueProblem(f"view {view.name}: a scalar subquery has several rows", kind="scalar-subquery", hint=hint)
+        written = f" {_written(check.place)}" if check.place is not None else ""
+        message = f"view {view.name} is in error: the scalar subquery{written} has several rows"
+        return ValueProblem(message, kind="scalar-subquery", span=check.place, hint=hint)
     columns = program.map_by_name[check.map].keys
     example = ", ".join(f"{c.name} = {_show_value(v)}" for c, v in zip(columns, key, strict=True))
-    what, reason = _what(check.expression, dict(zip((c.name for c in columns), key, strict=True)))
+    reason = _reason(check.expression, dict(zip((c.name for c in columns), key, strict=True)))
+    what = _written(check.place, check.expression)
     where = f" of {', '.join(check.relations)}" if check.relations else ""
     counted = f"for {rows} row{'s' * (rows != 1)}{where}"
     message = f"view {view.name} is in error: {what} fails {counted}" + (f", such as ({example})" if example else "")
@@ -41,50 +44,57 @@ def failed_check(program: Program, view: View, check: Check, key: Sequence[Value
     return ValueProblem(message, kind=kind, span=check.place, hint=hint)
 
 
-def unreadable(view: View, what: str, expression: Scalar, row: Mapping[str, Value], rows: int) -> ValueProblem:
+def unreadable(view: View, what: OutputColumn, row: Mapping[str, Value], rows: int) -> ValueProblem:
     """The error of a view that cannot be computed from its maps.
 
     Args:
         view: the view.
-        what: the column, or the condition on its rows.
-        expression: of it, over the view's keys and totals.
+        what: the column, or the condition on its rows (:func:`condition_of`), over the view's keys and totals.
         row: the least of the rows for which it fails: keys and totals by name; totals may be beyond their types.
         rows: how many rows that are.
     """
     row = {name: _bound_number(value) for name, value in row.items()}
+    expression = what.expression
     names = [*(k.name for k in view.keys), *sorted(set(variables(expression)))]
     example = ", ".join(f"{name} = {_show_value(row[name])}" for name in dict.fromkeys(names))
-    text, reason = _what(expression, row)
-    message = f"view {view.name} is in error: {what}, {text}, fails for {rows} row{'s' * (rows != 1)}"
+    reason = _reason(expression, row)
+    named = f"column {what.name}" if what.name else "the condition on rows"
+    written = _written(what.place, expression)
+    message = f"view {view.name} is in error: {named}, {written}, fails for {rows} row{'s' * (rows != 1)}"
     message += (f", such as ({example})" if example else "") + (f": {reason.message}" if reason is not None else "")
     kind = reason.kind if reason is not None else "overflow"
     hint = "mend or delete its rows, CAST to a wider type, or guard the expression, e.g. with CASE WHEN or NULLIF"
-    place = (
-        expression.span if isinstance(expression, Call) and expression.span is not None else Span(1, 1, 1, view.name)
-    )
-    return ValueProblem(message, kind=kind, span=place, hint=hint)
+    return ValueProblem(message, kind=kind, span=what.place or Span(1, 1, 1, view.name), hint=hint)
 
 
-def in_column(column: OutputColumn) -> str:
-    """How an error names a column."""
-    return f"column {column.name}"
+def condition_of(view: View) -> OutputColumn:
+    """HAVING of a view that has one, as what fails: a column without a name."""
+    assert view.having is not None
+    return OutputColumn("", view.having, view.having_place)
 
 
-#: How an error names HAVING.
-IN_CONDITION = "the condition on rows"
+def places_of(view: View) -> tuple[Span, ...]:
+    """Where it is written what may fail in a view."""
+    spans = [*(c.place for c in view.columns), *(c.place for c in view.checks), view.having_place]
+    return tuple(span for span in spans if span is not None)
 
 
-def _what(expression: Scalar, env: dict[str, Value]) -> tuple[str, ValueProblem | None]:
-    """The expression as text, and why it fails."""
-    if isinstance(expression, Const):
-        return str(expression.value), None
+def _reason(expression: Scalar, env: dict[str, Value]) -> ValueProblem | None:
+    """Why an expression fails."""
     try:
         evaluate(expression, env)
     except ValueProblem as problem:
-        return format_scalar(expression), problem
+        return problem
     except FAILURES as error:
-        return format_scalar(expression), ValueProblem(str(error), kind="arithmetic")
-    return format_scalar(expression), None
+        return ValueProblem(str(error), kind="arithmetic")
+    return None
+
+
+def _written(place: Span | None, expression: Scalar | None = None) -> str:
+    """An expression as its author has written it, in one line. What was compiled by an older Cumulus is written as M3."""
+    if place is not None and place.text:
+        return shortened(" ".join(place.text.split()))
+    return str(expression.value) if isinstance(expression, Const) else format_scalar(expression) if expression else ""
 
 
 def _bound_number(value: Value) -> Value:

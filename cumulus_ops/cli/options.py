@@ -179,8 +179,8 @@ def shorten_path(path: str) -> str:
     return relative if relative.count("..") <= 2 and len(relative) < len(path) else path
 
 
-def show(error: M3Error | CumulusError) -> None:
-    """Print ``error`` on stderr; a place in a query or a program is shown and underlined.
+def show(error: M3Error | CumulusError, quoted: Sequence[str] = ()) -> None:
+    """Print ``error`` on stderr; a place in a query or a program is shown and underlined, as ``quoted`` or as its file has it.
 
     Lines of ``cumulus.yaml`` are not shown: there may be secrets in them.
     """
@@ -193,8 +193,9 @@ def show(error: M3Error | CumulusError) -> None:
     if file:
         console.print(f"  [dim]at[/dim]   {escape(where)}")
     if isinstance(error, M3Error) and error.span is not None and (source := _text(error)) is not None:
-        for quoted in quote_source(source, error.span):
-            console.print(f"   [cyan]| {escape(quoted)}[/cyan]")
+        quoted = quote_source(source, error.span)
+    for line_or_mark in quoted:
+        console.print(f"   [cyan]| {escape(line_or_mark)}[/cyan]")
     if error.hint:
         console.print(f"  [dim]hint[/dim] {escape(error.hint)}")
 

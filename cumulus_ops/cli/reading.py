@@ -15,7 +15,7 @@ from cumulus_ops.opening.runtime import open_runtime
 from cumulus_ops.project.errors import ViewInError
 from cumulus_ops.project.project_file import load_project
 from cumulus_ops.query.answers import Answer, read_answer
-from cumulus_ops.query.errors import describe_error
+from cumulus_ops.query.errors import describe_error, quote_error
 
 __all__ = ["query", "status"]
 
@@ -92,7 +92,7 @@ def query(
                 problem, details = describe_error(runtime, view, problem, as_of=as_of, tentative=tentative)
                 if form == "json":
                     print_json({"in_error": details})
-                show(problem)
+                show(problem, quote_error(runtime, view, problem.place))
                 sys.exit(EXIT_IN_ERROR)
         rows = answer.with_provenance() if provenance or form == "json" else answer.labelled()
         if form == "table":

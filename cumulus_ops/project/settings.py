@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from cumulus_ops.project.verdicts import FAILED, UNPROVED
+from m3.errors import Span
 from m3.program import Relation
 
 if TYPE_CHECKING:
@@ -284,6 +285,14 @@ class Project:
     #: view -> its file
     view_files: Mapping[str, Path] = field(default_factory=dict)
     dataflow: Path | None = None
+
+    def in_file(self, span: Span) -> Span:
+        """A place in a view's text, or in the program's, as one in the file that has it, below the project's folder."""
+        file = self.view_files.get(span.file, self.program_file)
+        if file is None:
+            return span
+        inside = file.is_relative_to(self.folder)
+        return replace(span, file=str(file.relative_to(self.folder) if inside else file))
 
     def seal(self, relation: str, name: str) -> SealSettings | None:
         """A seal of a relation by its name; None if there is no such one."""

@@ -13,9 +13,12 @@ from cumulus_ops.catalog.epochs import InError, in_error
 from cumulus_ops.catalog.records import ViewError
 from cumulus_ops.opening.runtime import Runtime
 from cumulus_ops.project.errors import ViewInError
+from cumulus_ops.project.yaml_nodes import read_text
 from cumulus_ops.query.read import read_view
+from m3.errors import quote_source, text_at
+from m3.view_errors import places_of
 
-__all__ = ["describe_error", "newest_errors", "view_error", "views_in_error"]
+__all__ = ["describe_error", "newest_errors", "quote_error", "view_error", "views_in_error"]
 
 
 def view_error(view: str, epoch: int, problem: ViewInError) -> ViewError:
@@ -39,6 +42,24 @@ def views_in_error(rt: Runtime, epoch: int) -> Mapping[str, str]:
             except ViewInError as problem:
                 rt.catalog.results.record_view_error(view_error(view.name, epoch, problem))
     return {e.view: str(e) for e in in_error(rt.catalog.results.view_errors(), epoch)}
+
+
+def quote_error(rt: Runtime, view: str, place: str) -> list[str]:
+    """The lines of a view's file in which something fails, each followed by its underline: as they were deployed. Nothing if the file says
+    something else by now.
+
+    Args:
+        rt: the open project.
+        view: the view in error.
+        place: of the error.
+    """
+    found = (rt.as_edited.in_file(span) for span in places_of(rt.program.view(view)))
+    span = next((span for span in found if str(span) == place), None)
+    file = rt.project.folder / span.file if span is not None else None
+    if span is None or file is None or not file.is_file():
+        return []
+    source = read_text(file)
+    return quote_source(source, span) if text_at(source, span) == span.text else []
 
 
 def newest_errors(rt: Runtime) -> tuple[InError, ...]:

@@ -30,9 +30,10 @@ from cumulus_ops.project.versions import epoch_end
 from cumulus_ops.query.lists import collect_lists, rank_lists
 from cumulus_ops.query.partitions import Partitions
 from m3.datatypes import from_units
-from m3.program import MapDecl, View, ViewList
-from m3.scalars import Scalar, Var, call, vars_of
-from m3.view_errors import IN_CONDITION, failed_check, in_column, unreadable
+from m3.errors import ValueProblem
+from m3.program import MapDecl, OutputColumn, View, ViewList
+from m3.scalars import Var, call, vars_of
+from m3.view_errors import condition_of, failed_check, unreadable
 
 __all__ = [
     "Kept",
@@ -252,7 +253,7 @@ def all_rows(rt: Runtime, view: View, moment: Moment, kept: Kept | None = None, 
     def read_list(made: ViewList, frame: Frame) -> pa.Array:
         return _read_list(rt, view, made, frame, moment, kept)
 
-    return _evaluate_columns(view, _read_entries(rt, view, moment, kept), read_list).combine_chunks()
+    return _evaluate_columns(rt, view, _read_entries(rt, view, moment, kept), read_list).combine_chunks()
 
 
 def entries_to_read(rt: Runtime, view: str) -> int:
@@ -305,8 +306,7 @@ def failed_check_of(
         entries = entries.take(_sort_ascending(entries)) if columns else entries
         example = [to_logical(entries[c.name].combine_chunks()[:1], c.type)[0].as_py() for c in columns]
         rows = sum(entries[VALUE].cast(pa.decimal128(38, 0)).to_pylist())
-        problem = failed_check(rt.program, view, check, example, int(rows))
-        return ViewInError(problem.message, kind=problem.kind, place=str(problem.span or ""), hint=problem.hint)
+        return _in_its_file(rt, failed_check(rt.program, view, check, example, int(rows)))
     return None
 
 
@@ -412,7 +412,9 @@ def _read_list(rt: Runtime, view: View, made: ViewList, frame: Frame, moment: Mo
     return collect_lists(made, rt.program.map_by_name[made.map], entries, frame)
 
 
-def _evaluate_columns(view: View, entries: pa.Table, read_list: Callable[[ViewList, Frame], pa.Array]) -> pa.Table:
+def _evaluate_columns(
+    rt: Runtime, view: View, entries: pa.Table, read_list: Callable[[ViewList, Frame], pa.Array]
+) -> pa.Table:
     columns = {k.name: entries[f"#{i}"].combine_chunks() for i, k in enumerate(view.keys)}
     columns |= {v.name: entries[v.map].combine_chunks() for v in view.values}
     frame = Frame(columns, len(entries), totals=frozenset(v.name for v in view.values))
@@ -420,7 +422,7 @@ def _evaluate_columns(view: View, entries: pa.Table, read_list: Callable[[ViewLi
         try:
             kept = select((view.having,), frame)
         except InputProblem:
-            raise _describe_failure(view, IN_CONDITION, view.having, frame) from None
+            raise _describe_failure(rt, view, condition_of(view), frame) from None
         assert kept is not None
         frame = frame.take(kept) if columns else frame
     schema = pa.schema([pa.field(c.name, logical_type(c.expression.type)) for c in view.columns])
@@ -432,12 +434,13 @@ def _evaluate_columns(view: View, entries: pa.Table, read_list: Callable[[ViewLi
         try:
             made.append(evaluate_logical(column.expression, frame))
         except InputProblem:
-            raise _describe_failure(view, in_column(column), column.expression, frame) from None
+            raise _describe_failure(rt, view, column, frame) from None
     return pa.Table.from_arrays(made, schema=schema)
 
 
-def _describe_failure(view: View, what: str, expression: Scalar, frame: Frame) -> ViewInError:
+def _describe_failure(rt: Runtime, view: View, column: OutputColumn, frame: Frame) -> ViewInError:
     """What an expression fails for: how many rows, and the least of them."""
+    expression = column.expression
     failing = frame.take(np.flatnonzero(to_numpy(evaluate(call("fails", expression), frame))))
     keys = [failing.columns[k.name] for k in view.keys]
     numbered = pa.table([*keys, np.arange(failing.rows)], [*(f"#{i}" for i in range(len(keys))), "row"])
@@ -446,8 +449,13 @@ def _describe_failure(view: View, what: str, expression: Scalar, frame: Frame) -
     for variable in vars_of(expression).values():
         if variable.name in frame.totals:
             row[variable.name] = from_units(int(to_numpy(least.columns[variable.name])[0]), variable.type.scale)
-    error = unreadable(view, what, expression, row, failing.rows)
-    return ViewInError(error.message, kind=error.kind, place=str(error.span), hint=error.hint)
+    return _in_its_file(rt, unreadable(view, column, row, failing.rows))
+
+
+def _in_its_file(rt: Runtime, problem: ValueProblem) -> ViewInError:
+    """The error with the file of the view in whose text its place is, below the project's folder."""
+    place = "" if problem.span is None else str(rt.as_edited.in_file(problem.span))
+    return ViewInError(problem.message, kind=problem.kind, place=place, hint=problem.hint)
 
 
 def _sort_ascending(table: pa.Table) -> np.ndarray:

@@ -12,6 +12,7 @@ from m3.algebra.normal import canonical
 from m3.algebra.rows import Source
 from m3.algebra.terms import Polynomial, unused_name
 from m3.datatypes import INT, MAX_PRECISION
+from m3.errors import Span
 from m3.failures import attempted, failed, may_fail, nonzero
 from m3.program import Column, OutputColumn, Relation, WindowFunction
 from m3.scalars import Call, Const, Scalar, Scope, Var, call, const, numeric_as_decimal, rename
@@ -40,7 +41,7 @@ class DerivedQuery:
     inputs: tuple[InputQuery, ...]
     outputs: tuple[OutputColumn, ...]
     count: Scalar
-    failing: tuple[Scalar, ...] = ()
+    failing: tuple[OutputColumn, ...] = ()
 
     def polynomials(self) -> Iterator[Polynomial]:
         """What it is computed from."""
@@ -56,7 +57,7 @@ class WindowQuery:
     source: Polynomial
     partition: int
     functions: tuple[WindowFunction, ...]
-    failing: tuple[Scalar, ...] = ()
+    failing: tuple[OutputColumn, ...] = ()
 
     def polynomials(self) -> Iterator[Polynomial]:
         """What it is computed from."""
@@ -65,8 +66,8 @@ class WindowQuery:
 
 def _attempt_row(
     keys: Sequence[Column], inputs: Sequence[InputQuery], outputs: Sequence[OutputColumn], count: Scalar
-) -> tuple[tuple[OutputColumn, ...], Scalar, tuple[Scalar, ...]]:
-    """A group's row of expressions that never fail, and the expressions that do."""
+) -> tuple[tuple[OutputColumn, ...], Scalar, tuple[OutputColumn, ...]]:
+    """A group's row of expressions that never fail, and those that do."""
     counts = frozenset(given.name for given in inputs if given.kind == "value" and _counts_rows(given.polynomial))
     totals = frozenset(given.name for given in inputs if given.kind == "value" and _may_overflow(given.polynomial))
     # a group is there where its number of rows is not 0: there nothing else is computed, and AVG divides by it
@@ -82,7 +83,8 @@ def _attempt_row(
     flag = OutputColumn(name, call("case", either, const(1), const(0)))
     if count in failing:
         count = call("case", failed(count), const(1), call("attempt", count))
-    return (*attempts, flag), count, failing
+    places = {o.expression: o.place for o in reversed(outputs)}
+    return (*attempts, flag), count, tuple(OutputColumn("", s, places.get(s)) for s in failing)
 
 
 def _counts_rows(polynomial: Polynomial) -> bool:
@@ -193,9 +195,13 @@ class Registry:
         return self._known[meaning]
 
     def window(
-        self, wish: str, source: Polynomial, partition: int, functions: Sequence[tuple[str, WindowFunction]]
+        self,
+        wish: str,
+        source: Polynomial,
+        partition: int,
+        functions: Sequence[tuple[str, WindowFunction, Span | None]],
     ) -> Relation:
-        """The rows of ``source`` with the named results of window functions over its first ``partition`` columns."""
+        """The rows of ``source`` with the named results of window functions, with their places, over its first ``partition`` columns."""
         places = {c.name: f"k{i}" for i, c in enumerate(source.columns)}
         shapes = tuple(
             (
@@ -204,18 +210,18 @@ class Registry:
                 tuple((rename(s, places), d, n) for s, d, n in f.order),
                 f.frame,
             )
-            for _, f in functions
+            for _, f, _ in functions
         )
         meaning = (tuple(c.type for c in source.columns), canonical(source), partition, shapes)
         if meaning not in self._known:
-            columns = (*source.columns, *(Column(name, f.type) for name, f in functions))
-            made = tuple(map_function(f, attempted) for _, f in functions)
-            failing = tuple(f for _, f in functions if may_overflow(f))
+            columns = (*source.columns, *(Column(name, f.type) for name, f, _ in functions))
+            made = tuple(map_function(f, attempted) for _, f, _ in functions)
+            failing = tuple((f, place) for _, f, place in functions if may_overflow(f))
             if failing:
                 columns = (*columns, Column(_name_flag(FAILED, columns), INT))
             relation = Relation(self._name_relation(wish), columns)
             self._known[meaning] = relation
-            named = tuple(Var(f"{f.op.upper()}() OVER ()", f.type) for f in failing)
+            named = tuple(OutputColumn("", Var(f"{f.op.upper()}() OVER ()", f.type), place) for f, place in failing)
             self.queries.append(WindowQuery(relation, source, partition, made, named))
         return self._known[meaning]
 

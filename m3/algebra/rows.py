@@ -20,6 +20,7 @@ from dataclasses import dataclass, field, replace
 
 from m3.algebra.terms import Polynomial
 from m3.datatypes import list_of
+from m3.errors import Span
 from m3.program import Column, OutputColumn, Relation
 from m3.scalars import Const, Key, Scalar, Scope, Var, conjuncts, scopes_of, substitute, vars_of
 from m3.simplify import as_filter, simplify
@@ -160,7 +161,7 @@ class ViewQuery:
 
     ``keys`` are the columns of all polynomials; ``values`` names each polynomial that the output expressions use;
     ``exists`` counts the rows of a group, or of a row when ``repeated``; where it is a derived relation, the view's rows
-    are read off that relation's map; ``checks`` have no columns and must be 0.
+    are read off that relation's map; ``checks`` have no columns and must be 0; each is about a subquery, with its place.
     """
 
     name: str
@@ -175,5 +176,6 @@ class ViewQuery:
     offset: int = 0
     repeated: bool = False
     hidden: int = 0
-    checks: tuple[Polynomial, ...] = ()
+    checks: tuple[tuple[Polynomial, Span], ...] = ()
     lists: tuple[ListQuery, ...] = ()
+    having_place: Span | None = field(default=None, compare=False)

@@ -21,7 +21,7 @@ from m3.compiler.passing import expand_time
 from m3.dataflow import describe_dataflow, graph_of, in_order
 from m3.datatypes import INT
 from m3.errors import CompileError, FollowUp, M3Error, Span, combine_errors
-from m3.failures import may_fail
+from m3.failures import find_place
 from m3.formatting import format_column, format_derived, format_program, format_scalar, format_statement
 from m3.program import (
     START,
@@ -73,10 +73,10 @@ class Checks:
 
     def of(self, query: ViewQuery) -> tuple[Check, ...]:
         """The checks of a view: of its own sums, and of the derived relations that it is made of, directly or not."""
-        own = [*(p for _, p in query.values), *query.checks, *(x.polynomial for x in query.lists)]
+        own = [*(p for _, p in query.values), *(p for p, _ in query.checks), *(x.polynomial for x in query.lists)]
         own += [query.exists] if isinstance(query.exists, Polynomial) else []
         first = [query.exists.name] if isinstance(query.exists, Relation) else []
-        found = [Check(self._maps.keep(p, f"{query.name}_several")) for p in query.checks]
+        found = [Check(self._maps.keep(p, f"{query.name}_several"), place=at) for p, at in query.checks]
         found += self._check_failures(query.name, own)
         waiting, seen = [*first, *_list_relations(own)], set[str]()
         while waiting:
@@ -112,9 +112,10 @@ class Checks:
         wanted = call("eq", Var(flag.name, flag.type), const(1))
         atom = Atom(query.relation.name, tuple((v.name, v) for v in variables), (wanted,))
         name = self._maps.keep(Polynomial(tuple(keys), INT, (Monomial(variables, (atom,)),)), f"{view}_failed")
-        text = " or ".join(dict.fromkeys(map(_describe_failing, query.failing)))
-        places = (p for p in map(find_place, query.failing) if p is not None)
-        return Check(name, const(text), (), next(places, Span(1, 1, 1, view)))
+        places = [find_place(f.expression) or f.place for f in query.failing]
+        written = (p.text if p else _describe_failing(f.expression) for f, p in zip(query.failing, places, strict=True))
+        text = " or ".join(dict.fromkeys(written))
+        return Check(name, const(text), (), next((p for p in places if p is not None), Span(1, 1, 1, view)))
 
 
 def _list_relations(polynomials: Sequence[Polynomial]) -> list[str]:
@@ -127,16 +128,6 @@ def _describe_failing(scalar: Scalar) -> str:
     if isinstance(scalar, Call) and scalar.op == "case" and len(scalar.args) == 3:
         scalar = scalar.args[1]
     return scalar.name if isinstance(scalar, Var) else format_scalar(scalar)
-
-
-def find_place(scalar: Scalar) -> Span | None:
-    """Where the innermost expression that may fail is written; of several, the first."""
-    if not isinstance(scalar, Call):
-        return None
-    for arg in scalar.args:
-        if may_fail(arg) and (inner := find_place(arg)) is not None:
-            return inner
-    return scalar.span
 
 
 # Pass 1: give everything that is maintained a map, one per meaning.
@@ -210,6 +201,7 @@ def _define_view(query: ViewQuery, maps: Maps, checks: Checks) -> View:
         query.hidden,
         checks.of(query),
         lists,
+        query.having_place,
     )
 
 

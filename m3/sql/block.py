@@ -35,6 +35,7 @@ from functools import cached_property
 from sqlglot import exp
 
 from m3.datatypes import Type
+from m3.errors import Span
 from m3.program import Relation, WindowFunction
 from m3.scalars import Key, Scalar, Scope, Var, vars_of
 
@@ -75,10 +76,11 @@ Order = tuple[Scalar, bool, bool]
 
 @dataclass(frozen=True)
 class Output:
-    """A column of a query's result. Names may repeat."""
+    """A column of a query's result. Names may repeat. ``place``: where it is written."""
 
     name: str
     scalar: Scalar
+    place: Span | None = field(default=None, compare=False)
 
 
 @dataclass(frozen=True)
@@ -159,11 +161,12 @@ class Grouping:
 
 @dataclass(frozen=True)
 class Window:
-    """A window function over the block's rows, or groups."""
+    """A window function over the block's rows, or groups. ``place``: where it is written."""
 
     variable: Var
     partition: tuple[Scalar, ...]
     function: WindowFunction
+    place: Span | None = field(default=None, compare=False)
 
     def scalars(self) -> tuple[Scalar, ...]:
         """All expressions in it."""
@@ -211,6 +214,8 @@ class Block:
     #: For each output the column of a base table that it is, if it is one; the outputs that are NULL and nothing else.
     origins: tuple[Origin | None, ...] = ()
     untyped: frozenset[int] = frozenset()
+    #: Where HAVING is written.
+    having_place: Span | None = field(default=None, compare=False)
 
     @property
     def columns(self) -> tuple[Var, ...]:

@@ -343,7 +343,7 @@ def derive_numbers(space: Space, count: Scalar, number: Var) -> Branch:
     )
     rows = count_rows([Branch(1, (lengths,), (), {column.key: lengths.variables()[0]})], [column])
     function = WindowFunction(NUMBERS, (Var(rows.columns[0].name, INT),), (), None, INT)
-    relation = registry.window(f"{space.context.view}_numbers", rows, 1, [(number.name, function)])
+    relation = registry.window(f"{space.context.view}_numbers", rows, 1, [(number.name, function, None)])
     source = registry.source(relation)
     found, place = source.variables()
     return Branch(1, (source,), (call("eq", found, count),), {number.key: place})

@@ -7,14 +7,14 @@ its delimiters and one, and the n-th is ``SPLIT_PART(text, delimiter, n)``.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from sqlglot import exp
 
 from m3.algebra.normal import common_type
 from m3.datatypes import INT, TIMESTAMP
 from m3.dictionary.paths import plain_delimiter
-from m3.scalars import Const, Scalar, Var, const
+from m3.scalars import Call, Const, Scalar, Var, const
 from m3.simplify import simplify
 from m3.sql.block import Block, Numbers, Output, Table
 from m3.sql.expressions import ExpressionReader
@@ -65,6 +65,8 @@ def read_elements(node: exp.Unnest, names: Names, read: ExpressionReader) -> Blo
     else:
         count, element = _split_text(array, outer, read)
     length = simplify(read.call(array, "series_length", count))
+    if isinstance(length, Call):  # as it is written, and not how it is counted
+        length = replace(length, span=names.context.source.point(array))
     table = Table("_numbers", (outer,), Numbers((inner,), length))
     called = [c.name for c in node.args["alias"].args["columns"]]
     outputs = [Output(name, s) for name, s in zip(called, (element, outer), strict=False)]

@@ -117,8 +117,9 @@ class ExpressionReader:
                 self.source.fail(
                     node, f"{self.source.name(node)} takes more arguments", "wrong-arity", hint_call(self, node)
                 )
-        if isinstance(result, Call) and result.span is None and may_fail(result):
-            result = replace(result, span=self.source.span(node))
+        rewritten = meaning is not None or handler is ExpressionReader.read_in_dictionary
+        if isinstance(result, Call) and (result.span is None or rewritten) and may_fail(result):
+            result = replace(result, span=self.source.point(node))
         return self.call(node, "not", result) if node.args.get("negate") else result
 
     def find_in_dictionary(self, node: exp.Expr) -> Handler | None:

@@ -434,12 +434,11 @@ class Groups:
         columns = name_columns(grouped.keys)
         inputs = {x.name: x for x in grouped.inputs}
         taken = {c.name.lower() for c in columns} | {name.lower() for name in inputs}
-        outputs = []
+        outputs, context = [], self.base.context
         for result, aggregate in zip(results, self.grouping.aggregates, strict=True):
             name = unused_name(aggregate.name, taken, fold=True)
             taken.add(name.lower())
-            outputs.append(OutputColumn(name, result))
-        context = self.base.context
+            outputs.append(OutputColumn(name, result, context.source.point(aggregate.node)))
         relation = context.registry.derive(
             f"{context.view}_groups", columns, grouped.inputs, outputs, indicate_positive(count)
         )

@@ -101,7 +101,7 @@ class Workspace(Space):
             self.context.source.fail(
                 subquery.node, "a scalar subquery that may have several rows", "scalar-subquery", hint
             )
-        self.context.checks.append(count_rows(closed.branches, ()))
+        self.context.checks.append((count_rows(closed.branches, ()), self.context.source.point_query(subquery.node)))
 
     def _pack_cases(self, wanted: Var, cases: list[Case]) -> list[Case]:
         """The cases as one relation with one row, if they are the same for all rows of the block."""

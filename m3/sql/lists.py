@@ -85,7 +85,7 @@ def _inline(block: Block) -> Block:
     conditions = tuple(substitute(c, env) for c in block.conditions)
     made = replace(
         inner,
-        outputs=tuple(Output(o.name, substitute(o.scalar, env)) for o in block.outputs),
+        outputs=tuple(replace(o, scalar=substitute(o.scalar, env)) for o in block.outputs),
         order=tuple((substitute(s, env), down, first) for s, down, first in block.order),
         limit=block.limit,
         offset=block.offset,
@@ -162,7 +162,7 @@ def _drop_lists(query: Query) -> Query:
         )
     if not isinstance(query, Block):
         return query
-    outputs = tuple(Output(o.name, const(0)) if is_list(o.scalar) else o for o in query.outputs)
+    outputs = tuple(replace(o, scalar=const(0)) if is_list(o.scalar) else o for o in query.outputs)
     grouping = None if query.grouping is None else _split_aggregates(query.grouping)[0]
     return replace(query, outputs=outputs, grouping=grouping)
 
@@ -239,7 +239,8 @@ def weave_lists(block: Block, stripped: Stripped, view: ViewQuery, lists: Sequen
         if place < visible:
             hidden.append(view.columns[place].expression)
             names = unique_names([*names, view.columns[place].name])
-    columns = tuple(OutputColumn(n, s) for n, s in zip(names, [*scalars, *hidden], strict=True))
+    own = [*(o.place for o in block.outputs), *(None for _ in hidden)]
+    columns = tuple(OutputColumn(*c) for c in zip(names, [*scalars, *hidden], own, strict=True))
     order = tuple((now[place], down) for place, down in view.order)
     return replace(view, columns=columns, order=order, hidden=len(hidden), lists=tuple(made.values()))
 

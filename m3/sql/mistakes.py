@@ -82,10 +82,10 @@ def locate(sql: str, file: str, start: int, end: int) -> Span:
     newline = sql.find("\n", start)
     line = sql.count("\n", 0, start) + 1
     if newline < 0 or end < newline:
-        return Span(line, start - line_start + 1, max(1, end - start + 1), file)
+        return Span(line, start - line_start + 1, max(1, end - start + 1), file, text=sql[start : end + 1])
     last = max(start, newline - 1 - (sql[newline - 1] == "\r"))
     behind = sql.count("\n", 0, end) + 1, end - sql.rfind("\n", 0, end) + 1
-    return Span(line, start - line_start + 1, last - start + 1, file, behind)
+    return Span(line, start - line_start + 1, last - start + 1, file, behind, sql[start : end + 1])
 
 
 def suggest_name(word: str, known: Iterable[str]) -> str:

@@ -10,7 +10,7 @@ from sqlglot import exp
 
 from m3.algebra.derive import Registry
 from m3.algebra.terms import Polynomial
-from m3.errors import FollowUp
+from m3.errors import FollowUp, Span
 from m3.program import Relation
 from m3.scalars import Scalar, Var
 from m3.sql.block import Origin, Query, Subquery
@@ -30,7 +30,7 @@ class Context:
     view: str
     dialect: str | None = None
     #: What must be 0 when the view is read: rows for which a scalar subquery has several values.
-    checks: list[Polynomial] = field(default_factory=list)
+    checks: list[tuple[Polynomial, Span]] = field(default_factory=list)
     #: The views that this one may read.
     views: tuple[str, ...] = ()
     #: Lower-case names of tables and views whose errors somebody else reports.

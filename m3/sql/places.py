@@ -131,6 +131,17 @@ class Source:
         source, start, end = found
         return locate(source.sql, source.file, start, end)
 
+    def point_query(self, node: exp.Expr) -> Span:
+        """The place of a subquery for a person, from its SELECT on."""
+        found = self._find(node)
+        if found is None:
+            return self.point(node)
+        source, start, end = found
+        before = [t for t in source.tokens if t.start < start]
+        while before and before[-1].text.upper() in ("SELECT", "DISTINCT"):
+            start = before.pop().start
+        return locate(source.sql, source.file, start, end)
+
     def name(self, node: exp.Expr) -> str:
         """What a node is called where it is written: the function's name, or else its text."""
         text = self.text(node)
@@ -155,10 +166,34 @@ class Source:
             return None
         source = places[0][0]
         first, last = min(p[1] for p in places), max(p[2] for p in places)
+        for inner in (n for n in reversed(list(node.walk())) if isinstance(n, WIDER)):
+            if (place := source._widen(inner)) is not None:
+                first, last = min(first, place[0]), max(last, place[1])
         names: Sequence[str] = ()
         if not {"start", "elsewhere"} & set(node.meta):  # what has a place begins with its own name
             names = WORDS.get(type(node)) or (type(node).sql_names() if isinstance(node, exp.Func) else ())
         return source, *complete_place(source.tokens, first, last, names, called=isinstance(node, exp.Func))
+
+    def _widen(self, node: exp.Expr) -> tuple[int, int] | None:
+        """The first and the last character of a form of which some words have no place in the tree; None if none has."""
+        places = [n.meta if "start" in n.meta else None for n in node.walk()]
+        known = [(p["start"], p["end"]) for p in places if p is not None]
+        known += [n.meta["elsewhere"][1:] for n in node.walk() if "elsewhere" in n.meta and not known]
+        if not known:
+            return None
+        starts = [t.start for t in self.tokens]
+        first, last = bisect_left(starts, min(known)[0]), bisect_left(starts, max(end for _, end in known) + 1) - 1
+        words = [t.text.upper() for t in self.tokens]
+        before = BEFORE.get(type(node), ())
+        while first > 0 and words[first - 1] in before:
+            first -= 1
+        behind = ("END",) if isinstance(node, exp.Case) else ()
+        if isinstance(node, exp.Interval) and isinstance(node.args.get("unit"), exp.Expr):
+            unit = node.args["unit"].name.upper()
+            behind = (unit, f"{unit}S", unit.removesuffix("S"))
+        if last + 1 < len(words) and words[last + 1] in behind:
+            last += 1
+        return self.tokens[first].start, self.tokens[last].end
 
     @cached_property
     def tokens(self) -> list[Token]:
@@ -251,6 +286,11 @@ WORDS: Mapping[type[exp.Expr], tuple[str, ...]] = {
     exp.Exists: ("EXISTS",), exp.Cast: ("CAST",), exp.TryCast: ("TRY_CAST", "CAST"), exp.Coalesce: ("COALESCE",),
     exp.LogicalAnd: ("EVERY", *exp.LogicalAnd.sql_names()), exp.JSONObjectAgg: ("JSON_OBJECTAGG", "JSON_OBJECT_AGG"),
 }  # fmt: skip
+#: Forms of which words have no place in the tree, and those before their first operand.
+BEFORE: Mapping[type[exp.Expr], tuple[str, ...]] = {
+    exp.Case: ("CASE", "WHEN"), exp.Neg: ("-",), exp.Not: ("NOT",), exp.Interval: ("INTERVAL",)
+}  # fmt: skip
+WIDER = tuple(BEFORE)
 #: How sqlglot says that a text is not SQL; for calls without the arguments that it rewrites in many ways.
 FAILURES = (sqlglot.errors.SqlglotError, ValueError, TypeError, AttributeError, LookupError)
 OPENING = (TokenType.L_PAREN, TokenType.L_BRACKET, TokenType.L_BRACE)

@@ -189,6 +189,7 @@ class _Select:
             tuple(listed.outputs),
             conditions,
             having=having,
+            having_place=text.point(select.args["having"].this) if having is not None else None,
             windows=tuple(listed.windows),
             qualify=qualify,
             order=order,
@@ -357,7 +358,7 @@ class _List:
         name = item.alias or (body.name if isinstance(body, exp.Column) else f"{body.key.lower()}_{position}")
         self.failed.add(name.lower())
         with self.names.context.source.attempt(item):
-            self.outputs.append(Output(name, self.read(body)))
+            self.outputs.append(Output(name, self.read(body), self.names.context.source.point(body)))
             self.failed.discard(name.lower())
 
     def read_order(self, select: exp.Select) -> Iterator[Order]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import zip_longest
 from typing import NoReturn
 
 from sqlglot import exp
@@ -18,6 +19,7 @@ from m3.algebra.rows import Rows, ViewQuery
 from m3.algebra.temporal import mentions_now
 from m3.algebra.terms import Polynomial
 from m3.errors import CompileError, M3Error, combine_errors
+from m3.failures import find_place
 from m3.program import Column, OutputColumn, Relation
 from m3.scalars import Scalar, Var, bare, call, substitute
 from m3.simplify import simplify
@@ -159,11 +161,14 @@ class _View:
         if block.having is not None and mentions_now(block.having):
             return None  # of groups kept as rows it is a condition as any other
         items = [(o.name, simplify(substitute(o.scalar, groups.env))) for o in block.outputs]
+        places = [o.place for o in block.outputs]
         order = [(simplify(substitute(s, groups.env)), d, n) for s, d, n in block.order]
         having = simplify(substitute(block.having, groups.env)) if block.having is not None else None
         values = tuple((x.name, x.polynomial) for x in groups.inputs)
         view = self._make_view(groups.keys, values, groups.exists, items, having, order, limit, offset)
-        return replace(view, lists=groups.lists)
+        written = zip_longest(view.columns, places)
+        columns = tuple(replace(c, place=place or c.place) for c, place in written)
+        return replace(view, lists=groups.lists, columns=columns, having_place=block.having_place)
 
     def _read_rows(self, block: Block, space: Workspace, limit: int | None, offset: int) -> ViewQuery:
         rows, order = list_rows(block, select_rows(block, space))
@@ -221,7 +226,9 @@ class _View:
         repeated: bool = False,
     ) -> ViewQuery:
         names = unique_names([name for name, _ in items])
-        columns = [OutputColumn(name, scalar) for name, (_, scalar) in zip(names, items, strict=True)]
+        columns = [
+            OutputColumn(name, scalar, find_place(scalar)) for name, (_, scalar) in zip(names, items, strict=True)
+        ]
         places, hidden = _place_order(columns, order)
         return ViewQuery(
             self.context.view,
@@ -253,7 +260,7 @@ def _place_order(
         if scalar not in scalars:
             scalars.append(scalar)
             names.append(f"order_{len(scalars)}")
-            hidden.append(OutputColumn(unique_names(names)[-1], scalar))
+            hidden.append(OutputColumn(unique_names(names)[-1], scalar, find_place(scalar)))
         return scalars.index(scalar)
 
     for scalar, descending, first in order:

@@ -84,7 +84,8 @@ def read_window(node: exp.Window, names: Names, read: Callable[[exp.Expr], Scala
     frame = _read_frame(node, names, order) if node.args.get("spec") else None
     function = WindowFunction(op, args, order, frame, _find_type(op, args, names.context.dialect))
     partition = tuple(dict.fromkeys(read(p) for p in node.args.get("partition_by") or ()))
-    return Window(Var(op, function.type, names.context.registry.scope("window")), partition, function)
+    variable = Var(op, function.type, names.context.registry.scope("window"))
+    return Window(variable, partition, function, names.context.source.point(node))
 
 
 def _read_args(inner: exp.Expr, op: str, read: Callable[[exp.Expr], Scalar]) -> tuple[Scalar, ...]:
@@ -201,7 +202,7 @@ def _compute_partition(
     places = {old.key: Var(new.name, old.type) for new, old in zip(source.columns, columns, strict=True)}
     results = find_unused_names([f"w_{i + 1}" for i in range(len(windows))], source.columns)
     made = [
-        (name, map_function(w.function, lambda s: substitute(s, places)))
+        (name, map_function(w.function, lambda s: substitute(s, places)), w.place)
         for name, w in zip(results, windows, strict=True)
     ]
     width = len(closed.links) + len(groups)
@@ -256,7 +257,7 @@ def limit_rows(space: Workspace, rows: Rows, limit: int | None, offset: int, ord
     named = {old.key: Var(new.name, new.type) for old, new in zip(columns, source_rows.columns, strict=True)}
     places = tuple((named[s.key], down, first) for s, down, first in order if isinstance(s, Var))
     (name,) = find_unused_names(["w_1"], source_rows.columns)
-    number = (name, WindowFunction("row_number", (), places, None, INT))
+    number = (name, WindowFunction("row_number", (), places, None, INT), None)
     context = space.context
     relation = context.registry.window(f"{context.view}_limited", source_rows, len(closed.links), [number])
     place = Var(name, INT, context.registry.scope("window"))

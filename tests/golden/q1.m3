@@ -36,7 +36,7 @@ VIEW q1[l_returnflag STRING, l_linestatus STRING]
     avg_disc = avg_disc_sum / count,
     count_order = count
   ORDER BY 1, 2
-  CHECKS q1_failed FAILS l_extendedprice * (1 - l_discount) * (1 + l_tax) OF (lineitem) AT 'q1' 7 7 47
+  CHECKS q1_failed FAILS l_extendedprice * (1 - l_discount) * (1 + l_tax) OF (lineitem) AT 'q1' 7 7 48 'l_extendedprice * (1 - l_discount) * (1 + l_tax)'
   SQL 'select
   l_returnflag,
   l_linestatus,

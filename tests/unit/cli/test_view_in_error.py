@@ -52,7 +52,15 @@ def test_query_of_a_view_in_error_says_what_where_and_since_when(folder: Path, l
     done = call("query", "odd", "--project", folder)
     assert done.exit_code == 4
     assert done.stdout == ""
-    for part in ("division-by-zero", "o_price / o_id", "o_id = 0", "since epoch 1", "odd:2:", "hint"):
+    for part in (
+        "division-by-zero",
+        "o_price / o_id",
+        "o_id = 0",
+        "since epoch 1",
+        "views/odd.sql:2:7",
+        "      ^^^^^^^^^^^^^^",
+        "hint",
+    ):
         assert part in done.stderr
     found = json.loads(call("query", "odd", "--project", folder, "--as-of", 1, "--json").stdout)["in_error"]
     assert (found["view"], found["epoch"], found["since"], found["tentative"]) == ("odd", 1, 1, False)

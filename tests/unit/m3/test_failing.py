@@ -8,7 +8,7 @@ import duckdb
 import pytest
 
 from m3 import compile_views
-from m3.errors import ValueProblem
+from m3.errors import ValueProblem, text_at
 from m3.interpreter import Interpreter
 from tests.fuzz.compare import same_rows
 from tests.fuzz.database import Database
@@ -48,6 +48,10 @@ class Both:
             self.interpreter.view_rows("v")
         for text in self.case.says.split(" .. "):
             assert text.rstrip(")") in caught.value.message
+        place = caught.value.span  # where the message's expression is written
+        assert place is not None
+        assert place.text == text_at(self.case.sql, place)
+        assert " ".join(place.text.split()) in caught.value.message
         if not self.case.lenient:
             with pytest.raises(duckdb.Error):
                 self.database.rows(self.case.duckdb or self.case.sql)
