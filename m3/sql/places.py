@@ -187,7 +187,7 @@ class Source:
         before = BEFORE.get(type(node), ())
         while first > 0 and words[first - 1] in before:
             first -= 1
-        behind = ("END",) if isinstance(node, exp.Case) else ()
+        behind: tuple[str, ...] = ("END",) if isinstance(node, exp.Case) else ()
         if isinstance(node, exp.Interval) and isinstance(node.args.get("unit"), exp.Expr):
             unit = node.args["unit"].name.upper()
             behind = (unit, f"{unit}S", unit.removesuffix("S"))
