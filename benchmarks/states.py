@@ -16,7 +16,7 @@ from benchmarks.processes import run_worker
 from benchmarks.progress import say
 from benchmarks.settings import REPOSITORY
 from benchmarks.workload import count_rows, drops_of, forget, relations_of, sql_of
-from cumulus_ops.opening.runtime import build_program
+from cumulus_ops.opening.compiling import build_program
 from cumulus_ops.project.project_file import load_project
 from cumulus_ops.project.settings import ExecutorSettings, KeySettings, Project
 from m3 import format_program

@@ -17,6 +17,7 @@ from m3.program import Program, Relation
 
 if TYPE_CHECKING:
     from m3.compiler.pipeline import check_views, compile_views, emit
+    from m3.sql.tables import complete_texts, mentions
     from m3.syntax import parse
 
 __all__ = [
@@ -33,8 +34,10 @@ __all__ = [
     "check",
     "check_views",
     "compile_views",
+    "complete_texts",
     "emit",
     "format_program",
+    "mentions",
     "parse",
     "restricted_violations",
 ]
@@ -42,7 +45,9 @@ __all__ = [
 _LAZY = {
     "check_views": "m3.compiler.pipeline",
     "compile_views": "m3.compiler.pipeline",
+    "complete_texts": "m3.sql.tables",
     "emit": "m3.compiler.pipeline",
+    "mentions": "m3.sql.tables",
     "parse": "m3.syntax",
 }
 

@@ -6,7 +6,7 @@ these read, also where the new compilation would maintain it in another way. So 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from m3.check import check
@@ -51,6 +51,7 @@ def carry_over(
     used: Collection[str] = (),
     *,
     as_they_are: Collection[str] = (),
+    order: Sequence[str] | None = None,
     keep: bool = True,
 ) -> Carried:
     """The program that maintains the views of ``new`` with as many maps of ``old`` as it can.
@@ -60,21 +61,24 @@ def carry_over(
         new: what the changed views have been compiled to.
         together: for maps of ``old`` those that are stored in one table with them, themselves included: they are kept or dropped as a whole.
         used: names that maps had before; new maps are not called so.
-        as_they_are: views that say the same, and that ``new`` would maintain by other maps; they stay with those that they have.
+        as_they_are: views that say the same; they stay with the maps that they have, and need not be in ``new``.
+        order: the names of all views to maintain, in their order; those of ``new`` if None.
         keep: False makes all maps anew.
 
     Raises:
         Between: maps of both are needed, and one of the programs is sequential and has a statement that reads a map while its trigger
             is writing it. Of no such program is the order of events free.
     """
-    return _Carrying(old, new, together, {*used, *old.map_by_name}, frozenset(as_they_are), keep=keep).result()
+    views = [old.view(n) if n in as_they_are else new.view(n) for n in order or [v.name for v in new.views]]
+    return _Carrying(old, new, together, {*used, *old.map_by_name}, frozenset(as_they_are), views, keep=keep).result()
 
 
-def changed_views(old: Program, new: Program) -> dict[str, str]:
-    """The views that do not show the same in both programs, and what became of each: ``added``, ``removed`` or ``changed``.
+def changed_views(old: Program, new: Program, same: Collection[str] = ()) -> dict[str, str]:
+    """The views that do not show the same in both programs, and what became of each: ``added``, ``removed`` or ``changed``. Those that are the ``same``
+    are not looked at.
 
     Comments, layout, case, names of maps and the order of views are no change."""
-    before, after = _shown(old), _shown(new)
+    before, after = ({n: shown for n, shown in _shown(p).items() if n not in same} for p in (old, new))
     found = {name: "removed" for name in before if name not in after}
     found |= {name: "added" for name in after if name not in before}
     return found | {name: "changed" for name in after if name in before and before[name] != after[name]}
@@ -115,7 +119,8 @@ def _by_place(program: Program, checked: Check) -> Scalar | None:
 
 
 class _Carrying:
-    """``old`` and ``new`` as in :func:`carry_over`; ``taken``: names that no new map gets."""
+    """``old``, ``new`` and ``as_they_are`` as in :func:`carry_over`; ``taken``: names that no new map gets; ``views``: all of them in their order, each
+    with the maps that it has in its own program."""
 
     def __init__(
         self,
@@ -124,10 +129,17 @@ class _Carrying:
         together: Mapping[str, Collection[str]],
         taken: Collection[str],
         as_they_are: frozenset[str],
+        views: Sequence[View],
         *,
         keep: bool,
     ) -> None:
-        self._old, self._new, self._together, self._as_they_are = old, new, together, as_they_are
+        self._old, self._new, self._together = old, new, together
+        #: Those of ``new``, and that of ticks, which are in the log for good.
+        self._relations = new.relations
+        if CLOCK in old.relation_by_name and CLOCK not in new.relation_by_name:
+            self._relations = (*new.relations, old.relation_by_name[CLOCK])
+        #: The views, each with whether it is the old one.
+        self._views = [(view.name in as_they_are, view) for view in views]
         can_stay = self._find_lasting() if keep else set()
         known = {name: identity for name, identity in identities(old).items() if name in can_stay}
         by_identity = {identity: name for name, identity in reversed(known.items())}
@@ -144,7 +156,7 @@ class _Carrying:
 
     def result(self) -> Carried:
         """The program."""
-        wanted = {(is_old, name) for is_old, view in self._views() for name in _read_by(view)}
+        wanted = {(is_old, name) for is_old, view in self._views for name in _read_by(view)}
         # What no view needs is not made, but what is there and would be made again stays: a program that is not changed loses nothing.
         wanted |= {(True, self._same[name]) for name in _find_idle(self._new) if name in self._same}
         fresh: dict[str, None] = {}
@@ -170,11 +182,6 @@ class _Carrying:
             tuple(m.name for m in self._old.maps if m.name not in kept),
         )
 
-    def _views(self) -> list[tuple[bool, View]]:
-        """The views in their order, each with whether it is the old one, with its maps."""
-        stay = self._as_they_are
-        return [(v.name in stay, self._old.view(v.name) if v.name in stay else v) for v in self._new.views]
-
     def _find_lasting(self) -> set[str]:
         """The maps of ``old`` that can stay: the columns that their statements use are there still, and so with all that they need."""
         fits = {r.name: self._has_columns(r) for r in self._old.relations}
@@ -199,13 +206,13 @@ class _Carrying:
 
     def _has_columns(self, relation: Relation) -> Callable[[Statement, Trigger], bool]:
         """Whether a statement's columns of a relation are there after the change, and are of the same types."""
-        there = {c.name: c.type for r in self._new.relations if r.name == relation.name for c in r.columns}
-        is_declared = relation.name in self._new.relation_by_name
+        declared = next((r for r in self._relations if r.name == relation.name), None)
+        there = {} if declared is None else {c.name: c.type for c in declared.columns}
 
         def fits(statement: Statement, trigger: Trigger) -> bool:
             used = statement.variables()
             pairs = zip(trigger.params, relation.columns, strict=True)
-            return is_declared and all(there.get(c.name) == c.type for param, c in pairs if param in used)
+            return declared is not None and all(there.get(c.name) == c.type for param, c in pairs if param in used)
 
         return fits
 
@@ -220,10 +227,7 @@ class _Carrying:
         maps += [replace(m, name=names[m.name]) for m in new.maps if m.name in fresh]
         derivations: list[Derived] = [d for d in old.derivations if d.map in kept]
         derivations += [self._rename_derived(d) for d in new.derivations if d.map in fresh]
-        relations = new.relations
-        if any(r.name == CLOCK for r in old.relations) and CLOCK not in new.relation_by_name:
-            relations = (*relations, old.relation_by_name[CLOCK])  # its ticks are in the log
-        columns = {r.name: tuple(c.name for c in r.columns) for r in relations} | {START: ()}
+        columns = {r.name: tuple(c.name for c in r.columns) for r in self._relations} | {START: ()}
         columns |= {m.name: tuple(k.name for k in m.keys) for m in maps if any(d.map == m.name for d in derivations)}
         statements: dict[tuple[str, int], list[Statement]] = {}
         for trigger in old.triggers:
@@ -242,7 +246,7 @@ class _Carrying:
                     if s.target in fresh
                 )
         order = [(t.relation, t.sign) for t in old.triggers] + [(START, 1)]
-        order += [(r.name, sign) for r in relations for sign in (1, -1)] + [(d.map, 0) for d in derivations]
+        order += [(r.name, sign) for r in self._relations for sign in (1, -1)] + [(d.map, 0) for d in derivations]
         triggers = [
             Trigger(sign, of, columns[of], tuple(statements[of, sign]))
             for of, sign in dict.fromkeys(order)
@@ -251,10 +255,10 @@ class _Carrying:
         return Program(
             new.name,
             semantics,
-            relations,
+            self._relations,
             tuple(maps),
             tuple(triggers),
-            tuple(view if is_old else self._rename_view(view) for is_old, view in self._views()),
+            tuple(view if is_old else self._rename_view(view) for is_old, view in self._views),
             tuple(derivations),
         )
 

@@ -24,12 +24,12 @@ from cumulus_ops.project.settings import Project
 
 if TYPE_CHECKING:
     from cumulus_ops.coordination import planning as coordination_planning
-    from cumulus_ops.opening import runtime as opening
+    from cumulus_ops.opening import compiling
     from m3.confluence import proof
     from m3.program import Program
 else:  # a file with a dataflow has no program, and no catalog
     coordination_planning = lazy_module("cumulus_ops.coordination.planning")
-    opening = lazy_module("cumulus_ops.opening.runtime")
+    compiling = lazy_module("cumulus_ops.opening.compiling")
     proof = lazy_module("m3.confluence.proof")
 
 __all__ = [
@@ -96,7 +96,7 @@ def plan_project(project: Project) -> tuple[coordination_planning.Planning, Coor
         M3Error: a view, or the program, is wrong.
         InputProblem: the file about what becomes of the answers is.
     """
-    program = opening.build_program(project)
+    program = compiling.build_program(project)
     planning = coordination_planning.Planning(project, program, proof.prove(program))
     return planning, planning.plan(planning.confluence.grain)
 

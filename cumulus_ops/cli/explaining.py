@@ -31,9 +31,9 @@ from m3.confluence.proof import prove
 from m3.explain.report import view_maps
 
 if TYPE_CHECKING:
-    from cumulus_ops.opening import runtime as opening
+    from cumulus_ops.opening import compiling
 else:  # the catalog's library: others here explain without one
-    opening = lazy_module("cumulus_ops.opening.runtime")
+    compiling = lazy_module("cumulus_ops.opening.compiling")
 
 __all__ = [
     "GROUPS",
@@ -184,7 +184,7 @@ def plan_of(project: Project) -> ProgramPlan:
         M3Error: a view is wrong.
         InputProblem: the layout of the project file does not fit the program.
     """
-    program = opening.build_program(project)
+    program = compiling.build_program(project)
     plan = plan_program(program, prove(program).grain)
     check_layout(plan, project.layout)
     return plan

@@ -11,7 +11,8 @@ import click
 from cumulus_ops.cli.analysing import advice_on
 from cumulus_ops.cli.options import explain_errors
 from cumulus_ops.coordination.plan import read_plan
-from cumulus_ops.opening.runtime import build_program, initialise
+from cumulus_ops.opening.compiling import build_program
+from cumulus_ops.opening.runtime import initialise
 from cumulus_ops.project.errors import InputProblem
 from cumulus_ops.project.project_file import FILE_NAME, load_project
 from m3.explain.report import scan_notes

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cache
 
 import m3
 from cumulus_ops.catalog.records import ProgramRecord
@@ -11,21 +12,21 @@ from cumulus_ops.catalog.revisions import Changes
 from cumulus_ops.compute.extend import relations_read
 from cumulus_ops.coordination.plan import CoordinationPlan
 from cumulus_ops.coordination.planning import plan_coordination
+from cumulus_ops.layout.choices import Choices
 from cumulus_ops.layout.partitioning import check_layout
 from cumulus_ops.layout.plans import ProgramPlan, plan_program
 from cumulus_ops.maps.runs import AccessPath
-from cumulus_ops.opening.columns import check_log, follow, past_programs, renamed_as
-from cumulus_ops.opening.runtime import Runtime, build_program, digest_of, find_changed_views
+from cumulus_ops.opening.columns import check_log, past_programs
+from cumulus_ops.opening.compiling import Edit, bare_relations, find_edit
+from cumulus_ops.opening.runtime import Runtime, digest_of
 from cumulus_ops.project.definition import definition_of
 from cumulus_ops.project.errors import InputProblem
 from cumulus_ops.project.project_file import FILE_NAME
 from cumulus_ops.project.settings import Project
 from m3.carry import carry_over
-from m3.clock import CLOCK
 from m3.confluence.proof import prove
 from m3.datatypes import Type
-from m3.formatting import program_from_json
-from m3.program import MapDecl, Program, Relation
+from m3.program import Program, Relation
 
 __all__ = ["Change", "check_what_came", "find_change"]
 
@@ -63,7 +64,7 @@ class Change:
 
 
 def find_change(rt: Runtime, *, replan: bool = False) -> Change:
-    """Compile a project's folder, and compare it with what is maintained. Nothing is changed.
+    """Compile what was edited in a project's folder, and compare it with what is maintained. Nothing is changed.
 
     Args:
         rt: the open project.
@@ -73,60 +74,66 @@ def find_change(rt: Runtime, *, replan: bool = False) -> Change:
         M3Error: a view is wrong.
         InputProblem: what is maintained cannot become this.
     """
-    past, registered = past_programs(rt.catalog), rt.catalog.program.record()
-    new = follow(build_program(rt.as_edited), rt.program, past, rt.as_edited.renamed)
-    old = renamed_as(rt.program, new)
-    views, same = find_changed_views(rt.as_edited, registered, old, new)
-    relations = _changed_relations(rt.program, new)
-    place = str(rt.as_edited.folder / FILE_NAME)
-    anew = "`cumulus anew` makes all maps again from the event log"
-    _require_final_rows_to_stay(rt, views, place)
-    checked = check_log(rt.as_edited, rt.catalog, (rt.program, *past), new) if relations else None
-    # Kept statements come before new ones, which those of a sequential program would see.
-    in_order = (
-        not rt.plan.versions.summed or prove(new).grain != "batch" or "sequential" in (old.semantics, new.semantics)
-    )
-    if in_order and m3.format_program(old) != m3.format_program(new):
-        message = (
-            "the order of events, or of statements, matters for this program, so no part of it can be made for itself"
-        )
-        raise InputProblem(message, kind="order-sensitive", place=place, hint=anew)
-    begun = rt.catalog.revisions.deployment()  # if it is this change, it has these names already
-    others = [r.number for r in rt.catalog.revisions.all() if begun is None or r.number != begun.number]
-    used = {declared.name for number in others for declared in _maps_of(rt, number)}
-    together = rt.plan.choices.together()
-    carried = carry_over(old, new, together, used, as_they_are=() if replan else same, keep=not replan)
-    plan = plan_program(carried.program, rt.plan.versions.name, rt.plan.choices.of(frozenset(carried.kept)))
+    past, registered = cache(lambda: past_programs(rt.catalog)), rt.catalog.program.record()
+    edit = find_edit(rt.as_edited, registered, past, whole=replan)
+    relations = _changed_relations(rt.program, edit.new)
+    _require_final_rows_to_stay(rt, edit.views)
+    checked = check_log(rt.as_edited, rt.catalog, (rt.program, *past()), edit.new) if relations else None
+    _require_any_order(rt, edit)
+    return _plan_change(rt, edit, registered, relations, checked, replan=replan)
+
+
+def _plan_change(
+    rt: Runtime,
+    edit: Edit,
+    registered: ProgramRecord,
+    relations: Mapping[str, str],
+    checked: int | None,
+    *,
+    replan: bool,
+) -> Change:
+    """What is to be maintained, beside what is."""
+    program, stays = _carry(rt, edit, replan=replan)
+    plan = plan_program(program, rt.plan.versions.name, rt.plan.choices.of(stays))
     check_layout(plan, rt.as_edited.layout)
-    confluence = prove(carried.program)
-    coordination = plan_coordination(rt.as_edited, carried.program, confluence, rt.plan.versions.name)
+    coordination = plan_coordination(rt.as_edited, program, prove(program), rt.plan.versions.name)
     kept = frozenset(name for name in plan.groups if name in rt.plan.groups)
     fresh = frozenset(plan.groups) - kept
-    copies = tuple(path for name in sorted(kept) for path in plan.paths[name] if path not in rt.plan.paths[name])
-    text, digest = digest_of(carried.program)
+    text, digest = digest_of(program)
     record = replace(
         registered,
         digest=digest,
         text=text,
         compiled=plan.json,
         choices=plan.choices_json,
-        definition=definition_of(_keep_settings(rt, new)),
+        definition=definition_of(_keep_settings(rt, edit.new)),
         coordination=coordination.to_json(),
     )
     return Change(
-        views,
+        edit.views,
         relations,
         plan,
         coordination,
         record,
         fresh,
         kept,
-        copies,
+        tuple(path for name in sorted(kept) for path in plan.paths[name] if path not in rt.plan.paths[name]),
         frozenset(rt.plan.groups) - kept,
         relations_read(plan, fresh) if fresh else frozenset(),
         replan,
         checked,
     )
+
+
+def _carry(rt: Runtime, edit: Edit, *, replan: bool) -> tuple[Program, frozenset[str]]:
+    """The program to maintain, and the maps of the current one that stay in it."""
+    begun = rt.catalog.revisions.deployment()  # if it is this change, it has these names already
+    others = [r.number for r in rt.catalog.revisions.all() if begun is None or r.number != begun.number]
+    used = {name for number in others for name in _maps_of(rt, number)}
+    stays = () if replan else edit.stays
+    together = rt.plan.choices.together()
+    carried = carry_over(edit.old, edit.new, together, used, as_they_are=stays, order=edit.order, keep=not replan)
+    return carried.program, frozenset(carried.kept)
 
 
 def check_what_came(rt: Runtime, change: Change) -> int | None:
@@ -163,15 +170,14 @@ def _keep_settings(rt: Runtime, new: Program) -> Project:
     )
 
 
-def _maps_of(rt: Runtime, revision: int) -> tuple[MapDecl, ...]:
-    return program_from_json(rt.catalog.program.record(revision).compiled).maps
+def _maps_of(rt: Runtime, revision: int) -> set[str]:
+    choices = Choices.from_json(rt.catalog.program.record(revision).choices)
+    return {name for group in choices.alike for name in group}
 
 
 def _changed_relations(old: Program, new: Program) -> dict[str, str]:
     """What becomes of each relation that does not stay as it is."""
-    before, after = (
-        {r.name: replace(r, rows=None) for r in program.relations if r.name != CLOCK} for program in (old, new)
-    )
+    before, after = (bare_relations(program.relations) for program in (old, new))
     found = {name: "removed" for name in before if name not in after}
     found |= {name: "added" for name in after if name not in before}
     return found | {
@@ -196,7 +202,23 @@ def _shown(type_: Type) -> str:
     return f"{type_} NULL" if type_.nullable else str(type_)
 
 
-def _require_final_rows_to_stay(rt: Runtime, views: Mapping[str, str], place: str) -> None:
+def _require_any_order(rt: Runtime, edit: Edit) -> None:
+    """Kept statements come before new ones, which those of a sequential program would see.
+
+    Raises:
+        InputProblem: the order of events, or of statements, matters, and something is changed.
+    """
+    in_order = not rt.plan.versions.summed or "sequential" in (edit.old.semantics, edit.new.semantics)
+    if (in_order or prove(edit.new).grain != "batch") and m3.format_program(edit.old) != m3.format_program(edit.new):
+        raise InputProblem(
+            "the order of events, or of statements, matters for this program, so no part of it can be made for itself",
+            kind="order-sensitive",
+            place=str(rt.as_edited.folder / FILE_NAME),
+            hint="`cumulus anew` makes all maps again from the event log",
+        )
+
+
+def _require_final_rows_to_stay(rt: Runtime, views: Mapping[str, str]) -> None:
     """A view whose rows nobody can take back cannot say something else of them from now on.
 
     Raises:
@@ -207,6 +229,6 @@ def _require_final_rows_to_stay(rt: Runtime, views: Mapping[str, str], place: st
             raise InputProblem(
                 f"view {name} has rows that are final by seals, and cannot say something else of them",
                 kind="final-view-changed",
-                place=place,
+                place=str(rt.as_edited.folder / FILE_NAME),
                 hint=f"give the changed view another name, and keep {name} for as long as somebody reads it",
             )

@@ -25,13 +25,13 @@ from cumulus_ops.layout.plans import ProgramPlan, plan_json, plan_program
 from cumulus_ops.light import lazy_module
 from cumulus_ops.maps.packs import FORMAT
 from cumulus_ops.opening.claims import check_claim, claim_state, look_at_claim, read_claim
-from cumulus_ops.opening.columns import follow, past_programs, renamed_as
+from cumulus_ops.opening.columns import follow, past_programs
+from cumulus_ops.opening.compiling import build_program, find_edit
 from cumulus_ops.project.definition import definition_of, with_definition
 from cumulus_ops.project.errors import InputProblem, RevisionOver, SetupProblem
 from cumulus_ops.project.settings import Project
 from cumulus_ops.project.yaml_nodes import read_text
 from cumulus_ops.sources.pending import Sources
-from m3.clock import CLOCK
 from m3.formatting import program_from_json, program_to_json
 from m3.program import Program
 
@@ -48,10 +48,8 @@ else:  # for programs that are new, and for executors on Spark: most processes o
 __all__ = [
     "Compiled",
     "Runtime",
-    "build_program",
     "compile_project",
     "digest_of",
-    "find_changed_views",
     "in_current_revision",
     "initialise",
     "look_at_state",
@@ -109,30 +107,6 @@ class Runtime:
             BatchRef(b.id, b.epoch, b.ticket or 0, files[b.id], b.coordinator, b.first_sequence, b.events)
             for b in batches
         )
-
-
-def build_program(project: Project) -> Program:
-    """The program of a project folder: its M3 file, or its views compiled.
-
-    Raises:
-        M3Error: the text or views are wrong; it names their files, and knows all errors that were found.
-    """
-    if project.program_file is not None:
-        program = m3.parse(read_text(project.program_file), str(project.program_file))
-        declared = {r.name: r for r in project.relations}
-        for relation in program.relations:
-            if relation.name in declared and declared[relation.name].columns != relation.columns:
-                raise InputProblem(
-                    f"relation {relation.name} differs between the M3 file and cumulus.yaml",
-                    kind="relation-mismatch",
-                    place=str(project.program_file),
-                    hint="declare the same columns and types in both",
-                )
-        return m3.check(program)
-    try:
-        return m3.compile_views(project.name, project.relations, project.views, project.dialect)
-    except m3.M3Error as error:
-        raise error.in_files({view: str(file) for view, file in project.view_files.items()}) from error
 
 
 def initialise(project: Project, *, versions: str | None = None, goes_on: bool = False) -> None:
@@ -277,7 +251,7 @@ def look_at_state(project: Project) -> None:
         _check_format(record)
         Choices.from_json(record.choices)
         is_known = catalog.program.source() == source_of(project)
-        if not is_known and _has_changed(project, record, build_program(project)):
+        if not is_known and find_edit(project, record).is_change:
             raise program_changed(record.name)
     finally:
         catalog.close()
@@ -289,91 +263,51 @@ def waits_for_deployment(project: Project, catalog: Catalog) -> bool:
     if source in (catalog.program.source(), catalog.program.other()):
         return catalog.program.other() == source != catalog.program.source()
     try:
-        return _has_changed(project, catalog.program.record(), build_program(project))
+        return find_edit(project, catalog.program.record()).is_change
     except (InputProblem, m3.M3Error):
         return True
 
 
-def _keep_what_is_registered(
-    project: Project, registered: ProgramRecord, made: Program
-) -> tuple[CoordinationPlan, ProgramRecord]:
+def _keep_what_is_registered(project: Project, registered: ProgramRecord) -> tuple[CoordinationPlan, ProgramRecord]:
     """The maps that are registered, for views that mean the same and may be written otherwise by now; and the coordination plan of that.
 
     Raises:
         InputProblem: they do not mean the same.
     """
-    program = program_from_json(registered.compiled)
-    if _has_changed(project, registered, made):
+    edit = find_edit(project, registered)
+    if edit.is_change:
         raise program_changed(registered.name)
-    if m3.format_program(program) != m3.format_program(made) and all(view.sql for view in made.views):
+    program = program_from_json(registered.compiled)
+    if not edit.is_text and edit.new.views:
         together = Choices.from_json(registered.choices).together()
-        same = find_changed_views(project, registered, program, made)[1]
-        carried = carry.carry_over(program, made, together, as_they_are=same).program
+        carried = carry.carry_over(program, edit.new, together, as_they_are=edit.stays, order=edit.order).program
         program = replace(carried, relations=program.relations)
     text, digest = digest_of(program)
     coordination = planning.plan_coordination(project, program, proof.prove(program), registered.granularity)
     return coordination, replace(registered, text=text, digest=digest, compiled=program_to_json(program))
 
 
-def find_changed_views(
-    project: Project, registered: ProgramRecord, old: Program, made: Program
-) -> tuple[dict[str, str], frozenset[str]]:
-    """What has become of the views that are registered, and which of those that say the same would be maintained by other maps today: with other ``rows:``,
-    or by a newer Cumulus. To tell these, the registered views are compiled again, as they would be today.
-
-    Args:
-        project: as its folder says.
-        registered: what is maintained.
-        old: its program, with the columns called as in the folder.
-        made: what the folder's views are compiled to.
-    """
-    found: dict[str, str] = carry.changed_views(old, made)
-    if "changed" not in found.values() or not all(view.sql for view in (*old.views, *made.views)):
-        return found, frozenset()
-    stored = program_from_json(registered.compiled)
-    deployed, rows = (
-        with_definition(project, stored, registered.definition),
-        {r.name: r.rows for r in project.relations},
-    )
-    relations = [replace(relation, rows=rows.get(relation.name)) for relation in deployed.relations]
-    try:
-        today = m3.compile_views(project.name, relations, deployed.views, deployed.dialect)
-    except m3.M3Error:  # this version refuses what an earlier one has taken
-        return found, frozenset()
-    changed = carry.changed_views(renamed_as(today, made), made)
-    same = frozenset(name for name, what in found.items() if what == "changed" and name not in changed)
-    return {name: what for name, what in found.items() if name not in same}, same
-
-
-def _has_changed(project: Project, registered: ProgramRecord, made: Program) -> bool:
-    """Whether a project defines something else than what is registered."""
-    old = program_from_json(registered.compiled)
-    made = follow(made, old, (), project.renamed)
-    if not all(view.sql for view in (*old.views, *made.views)):
-        return m3.format_program(old) != m3.format_program(made)
-    relations = [{replace(r, rows=None) for r in program.relations if r.name != CLOCK} for program in (old, made)]
-    return relations[0] != relations[1] or bool(find_changed_views(project, registered, old, made)[0])
-
-
 def _initialise(project: Project, source: str, versions: str | None) -> None:
-    made = compile_project(project, versions)
     catalog = Catalog(project.catalog_url, project.state)
     try:
+        is_known = catalog.database.is_current() and catalog.program.is_registered()
+        made = None if is_known else compile_project(project, versions)
         Sources(project, catalog).check()
         found = catalog.database.state_format()
         if found not in (None, FORMAT):
             raise _other_format(project.name, found)  # before anything is changed
         catalog.database.migrate()
         claim_state(project, catalog)
-        if not catalog.program.is_registered():
+        if made is not None and not catalog.program.is_registered():
             with catalog.leases.step() as step:
                 start = write_deltas(made.plan, project.state, apply.start_deltas(made.plan), step.label)
                 catalog.program.register(made.record, start)
         registered = catalog.program.record()
         _check_format(registered)
-        coordination, kept = made.coordination, registered
-        if registered.digest != made.record.digest or registered.granularity != made.plan.versions.name:
-            coordination, kept = _keep_what_is_registered(project, registered, made.program)
+        if made is not None and registered.digest == made.record.digest:
+            coordination, kept = made.coordination, registered
+        else:
+            coordination, kept = _keep_what_is_registered(project, registered)
         known = with_definition(project, program_from_json(registered.compiled), definition_of(project))
         with _only_what_stays(catalog, registered, coordination):
             declare(known, catalog)

@@ -13,13 +13,15 @@ Maps and derived relations that mean the same are kept once, so that the other v
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+import re
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 
 from sqlglot import exp
 
 from m3.algebra.normal import common_type
-from m3.errors import CompileError, FollowUp
+from m3.errors import CompileError, FollowUp, M3Error
 from m3.program import Relation
 from m3.scalars import Call, Const, Key, Scalar, Var, call
 from m3.sql.block import Block, Combined, Constants, From, Join, Limited, Query, Table, columns_of, placeholders
@@ -32,7 +34,9 @@ from m3.sql.names import Column, Known, Names
 from m3.sql.places import Source, is_wrapper, mark_elsewhere
 
 __all__ = [
+    "complete_texts",
     "is_untyped",
+    "mentions",
     "merge_sides",
     "parse_with_views",
     "read_from",
@@ -421,6 +425,31 @@ def parse_with_views(
     if needed:
         source.complete = tree.sql(dialect)
     return tree, source
+
+
+def complete_texts(
+    relations: Sequence[Relation], views: Mapping[str, str], dialect: str | None = None
+) -> dict[str, str]:
+    """The text of each view by itself, with those that it reads, as :attr:`m3.program.View.sql` keeps it. A view that is no SQL, or reads itself, has none.
+
+    >>> from m3.sql.show import EXAMPLE
+    >>> complete_texts(EXAMPLE, {"v": "SELECT  1", "w": "SELECT * FROM v", "u": "SELECT 'w", "x": "SELECT * FROM x"})
+    {'v': 'SELECT  1', 'w': 'WITH v AS (SELECT 1) SELECT * FROM v'}
+    """
+    found = {}
+    for name, text in views.items():
+        if mentions(text, views):
+            with suppress(M3Error):
+                found[name] = parse_with_views(name, views, [r.name for r in relations], dialect)[1].complete
+        else:
+            found[name] = text
+    return found
+
+
+def mentions(text: str, names: Collection[str]) -> bool:
+    """Whether a name occurs in a text as a word, also in quotes or in a comment."""
+    words = "|".join(map(re.escape, sorted(names)))
+    return bool(names) and re.search(rf"(?<!\w)(?:{words})(?!\w)", text, re.IGNORECASE) is not None
 
 
 def _collect_views(

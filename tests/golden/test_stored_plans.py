@@ -10,7 +10,8 @@ import pytest
 
 from cumulus_ops.layout import groups
 from cumulus_ops.layout.choices import Choices
-from cumulus_ops.opening.runtime import compile_project, find_changed_views, plan_of
+from cumulus_ops.opening.compiling import find_edit
+from cumulus_ops.opening.runtime import compile_project, plan_of
 from cumulus_ops.project.definition import definition_of, with_definition
 from m3 import check
 from m3.carry import carry_over
@@ -30,14 +31,13 @@ def test_today_the_same_is_made_of_a_project(name: str) -> None:
 def test_a_project_that_is_stored_goes_on_as_it_is(name: str) -> None:
     """Whatever today's compiler makes of it: no view has changed, no map is new, and nothing of its plan is chosen again."""
     stored, project = read_stored(name), project_of(name)
-    old, made = program_from_json(stored.compiled), compile_today(name).program
+    old, edit = program_from_json(stored.compiled), find_edit(project, stored, whole=True)
     assert format_program(check(old)) == stored.text
-    views, same = find_changed_views(project, stored, old, made)
-    assert views == {}
+    assert not edit.is_change
     plan, choices = plan_of(stored), Choices.from_json(stored.choices)
     assert plan.choices == choices
     if project.program_file is None:
-        carried = carry_over(old, made, choices.together(), as_they_are=same)
+        carried = carry_over(old, edit.new, choices.together(), as_they_are=edit.stays)
         assert (carried.fresh, carried.dropped, format_program(carried.program)) == ((), (), stored.text)
     defined = with_definition(project, old, stored.definition)
     assert set(defined.relations) == set(project.relations)

@@ -20,7 +20,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cumulus_ops.opening.runtime import build_program
+from cumulus_ops.opening.compiling import build_program
 from m3 import check, format_program
 from m3.program import Program
 from tests.model.test_engine_against_interpreter import BEYOND_RINGS, VIEWS

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from cumulus_ops.opening.runtime import build_program
+from cumulus_ops.opening.compiling import build_program
 from cumulus_ops.project.errors import InputProblem
 from cumulus_ops.project.project_file import load_project
 from cumulus_ops.project.settings import (

@@ -10,7 +10,7 @@ from cumulus_ops.layout.costs import REPLICATED, find_cycles, find_needs
 from cumulus_ops.layout.partitioning import Layout, choose_layout
 from cumulus_ops.layout.plans import ProgramPlan, plan_program
 from cumulus_ops.layout.stages import levels, schedule
-from cumulus_ops.opening.runtime import build_program
+from cumulus_ops.opening.compiling import build_program
 from cumulus_ops.project.project_file import load_project
 from m3 import check, parse
 
