@@ -33,10 +33,33 @@ FACT_TABLES = {
     "web_returns",
     "web_sales",
 }
-#: The values of columns, in turn by a row's number, for queries that find nothing among random ones: more than ten customers
-#: of one place; sums of three channels that differ by less than a tenth, in a week that has its day once; a sale that came
-#: back, of an item of the catalogue; orders that did not come back; two people alike; orders of few lines.
+#: Keys of rows that are there from the first batch on.
+LIVE = (8, 7, 6, 5, 4, 3)
+DAYS = ("Sunday", "Sunday", "Monday", "Monday", "Friday", "Friday", "Sunday", "Sunday")
+#: A customer's sale, and its return, of one ticket and item.
+RETURNED = {f"{table}_{part}": LIVE for table in ("ss", "sr") for part in ("item_sk", "customer_sk", "ticket_number")}
+#: What customers paid, and only that differs from the first year to the second.
+CHANNEL_YEARS: dict[str, Sequence[Any]] = {
+    "c_customer_id": tuple(f"c{number}" for number in range(DIMENSION)),
+    "d_year": (2001, 2002),
+    **{f"{channel}_ext_list_price": (Decimal(99),) for channel in ("ss", "cs", "ws")},
+    **{f"{channel}_ext_wholesale_cost": (Decimal(1),) for channel in ("ss", "cs", "ws")},
+}
+#: The values of columns, in turn by a row's number, for queries that find nothing among random ones: weeks, months and years
+#: that are followed by their like; customers of three channels in two years; more than ten customers of one place; sums of
+#: three channels that differ by less than a tenth, in a week that has its day once; a sale that came back, of an item of the
+#: catalogue; orders that did not come back; two people alike; orders of few lines; tickets of many lines; stocks that vary.
 PLANTED: dict[str, dict[str, Sequence[Any]]] = {
+    "q02": {"d_week_seq": (1, 54), "d_year": (2001, 2002), "d_day_name": DAYS},
+    "q04": CHANNEL_YEARS,
+    "q06": {
+        "d_year": (2001,),
+        "d_moy": (1,),
+        "d_month_seq": (1,),
+        "i_category": ("a",),
+        "i_current_price": (Decimal(1), Decimal(10)),
+        "ca_state": ("a", "bb"),
+    },
     "q08": {
         "d_qoy": (2,),
         "d_year": (1998,),
@@ -44,12 +67,66 @@ PLANTED: dict[str, dict[str, Sequence[Any]]] = {
         "ca_zip": ("35576", "35458"),
         "s_zip": ("35576",),
     },
+    "q11": CHANNEL_YEARS,
+    "q13": {
+        "cd_marital_status": ("M",),
+        "cd_education_status": ("Advanced Degree",),
+        "ca_country": ("United States",),
+        "ca_state": ("TX", "OH"),
+        "ss_sales_price": (Decimal(120),),
+        "ss_net_profit": (Decimal(150),),
+        "hd_dep_count": (3,),
+    },
+    "q16": {"cs_order_number": tuple(range(1, 30))},
+    "q25": {"d_year": (2001,), "d_moy": (4,), **RETURNED, "cs_item_sk": LIVE, "cs_bill_customer_sk": LIVE},
+    "q29": {"d_year": (1999,), "d_moy": (9,), **RETURNED, "cs_item_sk": LIVE, "cs_bill_customer_sk": LIVE},
+    "q31": {"d_year": (2000,), "d_qoy": (1, 2, 3)},
+    "q34": {
+        "d_year": (1999,),
+        "d_dom": (1,),
+        "s_county": ("Williamson County",),
+        "hd_buy_potential": ("Unknown",),
+        "hd_vehicle_count": (1,),
+        "hd_dep_count": (3,),
+        "ss_ticket_number": LIVE,
+        **{f"ss_{to}_sk": LIVE for to in ("customer", "sold_date", "store", "hdemo")},
+    },
+    "q39": {
+        "d_year": (2001,),
+        "d_moy": (1, 2),
+        "inv_item_sk": (8, 7),
+        "inv_warehouse_sk": (8, 7),
+        "inv_quantity_on_hand": (1, 1, 1, 1000, 1),
+    },
+    "q41": {
+        "i_manufact_id": (740,),
+        "i_manufact": ("a", "bb"),
+        "i_category": ("Women",),
+        "i_color": ("powder", "a"),
+        "i_units": ("Ounce",),
+        "i_size": ("medium",),
+    },
+    "q48": {
+        "cd_marital_status": ("M",),
+        "cd_education_status": ("4 yr Degree",),
+        "ca_country": ("United States",),
+        "ca_state": ("TX", "OH"),
+        "ss_sales_price": (Decimal(120),),
+        "ss_net_profit": (Decimal(150),),
+    },
+    "q50": {"d_year": (2001,), "d_moy": (8,), **RETURNED},
     "q58": {
         "d_date": tuple(datetime.date(2000, 1, 3 + day) for day in range(DIMENSION)),
         "d_week_seq": (1,),
         "i_item_id": ("a",),
         **{f"{channel}_ext_sales_price": (Decimal(10),) for channel in ("ss", "cs", "ws")},
         **{f"{channel}_{to}_sk": (DIMENSION,) for channel in ("ss", "cs", "ws") for to in ("item", "sold_date")},
+    },
+    "q59": {
+        "d_week_seq": (1, 53),
+        "d_month_seq": (1212, 1224),
+        "d_day_name": DAYS,
+        "s_store_id": tuple(f"s{number}" for number in range(DIMENSION)),
     },
     "q64": {
         "i_color": ("purple",),
@@ -68,6 +145,7 @@ PLANTED: dict[str, dict[str, Sequence[Any]]] = {
         "hd_income_band_sk": (DIMENSION,),
         "cd_marital_status": ("a", "bb", "Ccc"),
     },
+    "q69": {"d_year": (2001,), "d_moy": (4,), "ws_bill_customer_sk": (8, 7), "cs_ship_customer_sk": (6,)},
     "q78": {
         "d_year": (2000,),
         **{f"{table}_item_sk": (1, 2) for table in ("ss", "cs", "ws")},
