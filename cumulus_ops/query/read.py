@@ -424,7 +424,7 @@ def _evaluate_columns(
         except InputProblem:
             raise _describe_failure(rt, view, condition_of(view), frame) from None
         assert kept is not None
-        frame = frame.take(kept) if columns else frame
+        frame = frame.take(kept)
     schema = pa.schema([pa.field(c.name, logical_type(c.expression.type)) for c in view.columns])
     made, lists = [], view.list_by_name
     for column in view.columns:

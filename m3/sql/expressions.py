@@ -28,7 +28,7 @@ from m3.simplify import LONGEST_KEPT
 from m3.sql.hints import hint_call
 from m3.sql.places import Source
 
-__all__ = ["ExpressionReader", "Handler", "Leaf", "is_bare_null", "refuse_form", "refuse_random"]
+__all__ = ["ExpressionReader", "Handler", "Leaf", "as_condition", "is_bare_null", "refuse_form", "refuse_random"]
 
 
 Leaf = Callable[[exp.Expr], Scalar | None]
@@ -239,8 +239,7 @@ class ExpressionReader:
 
     def read_condition(self, node: exp.Expr) -> Scalar:
         """A node where a condition is meant: a bare NULL is neither true nor false."""
-        scalar = self.read(node)
-        return Const(None, BOOL.with_null()) if is_bare_null(scalar) else scalar
+        return as_condition(self.read(node))
 
     def choose(self, node: exp.Expr, conditions: Iterable[Scalar], results: Iterable[exp.Expr | None]) -> Scalar:
         """CASE: one more result than there are conditions; None is NULL."""
@@ -351,6 +350,11 @@ def _is_list_call(node: exp.Expr) -> bool:
     while isinstance(node, exp.Paren | exp.Filter):
         node = node.this
     return isinstance(node, exp.ArrayAgg | exp.ArrayUniqueAgg)
+
+
+def as_condition(scalar: Scalar) -> Scalar:
+    """What stands where a condition is meant: a bare NULL is neither true nor false."""
+    return Const(None, BOOL.with_null()) if is_bare_null(scalar) else scalar
 
 
 def is_bare_null(scalar: Scalar) -> bool:

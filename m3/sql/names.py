@@ -75,6 +75,8 @@ class Names:
     #: The common table expressions that nobody has read yet.
     unread: dict[str, Callable[[], Query]] = field(default_factory=dict)
     base: Names | None = None
+    #: The names beside a derived table, which it does not see without LATERAL.
+    beside: Names | None = None
     keys: dict[Scalar, Var] = field(default_factory=dict)
     #: The block's subqueries, and where one was read before.
     subqueries: list[Subquery] = field(default_factory=list)
@@ -106,6 +108,7 @@ class Names:
                     self.fail(node, f"column {self.context.source.text(node)!r} is not grouped", "not-grouped", hint)
                 return key
             names = names.parent
+        self._refuse_beside(node)
         self._refuse_unknown(node)
 
     def candidates(self, node: exp.Column) -> Iterator[tuple[str, Column]]:
@@ -139,6 +142,15 @@ class Names:
         """What is known of a variable of this block's tables."""
         every = (*(c for t in self.tables for c in t.columns), *self.merged.values())
         return next((c for c in every if isinstance(variable, Var) and c.variable.key == variable.key), None)
+
+    def _refuse_beside(self, node: exp.Column) -> None:
+        """Say what a column of a table beside a derived one lacks."""
+        names: Names | None = self
+        while names is not None:
+            if names.beside is not None and names.beside.has(node):
+                what = f"column {self.context.source.text(node)!r} of a table beside the derived one"
+                self.fail(node, what, "unknown-column", "write LATERAL before the derived table")
+            names = names.parent
 
     def _refuse_unknown(self, node: exp.Column) -> NoReturn:
         """Say what is not there: the column, where a table of its name is in reach, here or in an outer query."""

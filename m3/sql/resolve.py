@@ -17,7 +17,7 @@ from m3.errors import FollowUp
 from m3.program import Relation
 from m3.scalars import Scalar, call, const
 from m3.sql.block import Block, From, Join, Limited, Order, Output, Query, Table, Window
-from m3.sql.expressions import is_bare_null
+from m3.sql.expressions import as_condition, is_bare_null
 from m3.sql.functions import make_reader
 from m3.sql.grouping import GroupReader, has_aggregates, read_grouping
 from m3.sql.names import Known, Names
@@ -255,6 +255,7 @@ class _Select:
         return replace_aliases(node, items, self.names.has) if self.names.context.dialect in known else node
 
     def _check_condition(self, node: exp.Expr, scalar: Scalar, clause: str) -> Scalar:
+        scalar = as_condition(scalar)
         if scalar.type.kind == "int" and self.names.context.dialect in INTEGERS_ARE_TRUE:
             return call("ne", scalar, const(0))
         if scalar.type.kind != "bool":

@@ -27,7 +27,7 @@ from m3.scalars import Call, Const, Key, Scalar, Var, call
 from m3.sql.block import Block, Combined, Constants, From, Join, Limited, Query, Table, columns_of, placeholders
 from m3.sql.correlation import convert
 from m3.sql.elements import read_elements
-from m3.sql.expressions import is_bare_null
+from m3.sql.expressions import as_condition, is_bare_null
 from m3.sql.functions import make_reader
 from m3.sql.mistakes import suggest_name
 from m3.sql.names import Column, Known, Names
@@ -48,6 +48,11 @@ __all__ = [
 
 ResolveQuery = Callable[[exp.Expr, Names], Query]
 Read = Callable[[exp.Expr], Scalar]
+
+
+#: Dialects in which a derived table sees the tables before it without LATERAL; in the others a name in it is one of the
+#: block around it.
+LATERAL_ANYWHERE = frozenset({None, "duckdb"})
 
 
 def read_from(names: Names, select: exp.Select, resolve_query: ResolveQuery, read: Read) -> From | None:
@@ -120,7 +125,10 @@ class _Tables:
 
     def _read_derived(self, node: exp.Expr, query: exp.Expr) -> Table:
         inner = query.this if is_wrapper(query, "joins") else query
-        rows = self.resolve_query(inner, self.names)
+        names = self.names
+        if not isinstance(node, exp.Lateral) and names.context.dialect not in LATERAL_ANYWHERE:
+            names = Names(names.context, names.parent, views=names.views, unread=names.unread, beside=names)
+        rows = self.resolve_query(inner, names)
         return self._make_known(node, node.alias or f"_{len(self.names.tables) + 1}", rows)
 
     def _read_leaf(self, node: exp.Expr) -> Scalar | None:
@@ -225,7 +233,7 @@ class _Tables:
         return Join(left, right, side, tuple(on))
 
     def _read_condition(self, node: exp.Expr) -> Scalar:
-        condition = self.read(node)
+        condition = as_condition(self.read(node))
         if condition.type.kind != "bool":
             self.names.fail(node, f"ON of type {condition.type}", "type-mismatch", "write a comparison")
         return condition

@@ -207,6 +207,8 @@ QUERIES = (
     "SELECT k FROM t WHERE EXISTS (SELECT 1 FROM t t2 WHERE t2.g = t.g AND t2.x > (SELECT MIN(x) FROM t t3 WHERE t3.i = t.j AND t3.k <> t2.k))",
     "SELECT k, (SELECT COUNT(*) FROM t t2 LEFT JOIN t t4 ON t4.k = t2.i WHERE t2.g = t.g AND t2.i IN (SELECT i FROM t t3 WHERE t3.g < t.i)) AS n FROM t",
     "SELECT t.k, l.n FROM t, LATERAL (SELECT COUNT(*) AS n FROM t t2 WHERE t2.g = t.g) AS l",
+    "SELECT g, SUM(x ORDER BY k) AS s, COUNT(DISTINCT i ORDER BY i) AS c, MAX(x ORDER BY k DESC) AS m FROM t GROUP BY g",
+    "SELECT t.k, u.k AS l FROM t LEFT JOIN t u ON NULL UNION ALL SELECT k, k FROM t WHERE NULL",
 )
 
 

@@ -289,6 +289,9 @@ def aggregate(reader: Reader, node: exp.Expr, wrap: Wrap) -> Term:
         return aggregate(reader, inner, wrap)
     if kind in ORDERED:
         return ORDERED[kind](reader, node, wrap)
+    if isinstance(node.this, exp.Order):  # in any order they are the same
+        node = node.copy()
+        node.set("this", node.this.this)
     if kind is exp.CountIf:
         return Term(wrap(fn("count_if", as_type(reader.read(node.this), BOOL))), INT)
     if kind is exp.Count:

@@ -74,6 +74,15 @@ def test_views_are_what_the_interpreter_reads(committed: tuple[Runtime, Interpre
     assert read_view(rt, "d3").column_names == ["c", "total"]
 
 
+@pytest.mark.parametrize(("condition", "count"), [("1 > 2", 0), ("1 < 2", 1), ("NULL", 0)])
+def test_a_having_without_columns_decides_about_the_only_row(condition: str, count: int, tmp_path: Path) -> None:
+    project = make_project(tmp_path, RELATIONS, views={"v": f"SELECT 1 AS one FROM r HAVING {condition}"})
+    initialise(project)
+    with open_runtime(project) as rt:
+        refresh(rt)
+        assert rows(rt, "v", tentative=True) == [(1,)] * count
+
+
 def test_a_bag_has_its_rows_as_often_as_they_are_there(committed: tuple[Runtime, Interpreter]) -> None:
     rt, _ = committed
     found = Counter(rows(rt, "q1"))

@@ -57,6 +57,18 @@ CLAUSES: dict[str, tuple[str, ...]] = {
         "select dept_id, active, count(*) as n from employees group by grouping sets ((dept_id), grouping sets ((active), rollup(dept_id, active)))",
         "select dept_id, active, count(*) as n from employees group by grouping sets ((dept_id), (active), (dept_id, active), (dept_id), ())",
     ),
+    "aggregates_that_an_order_does_not_change": (
+        P,
+        "select dept_id, sum(salary order by emp_id) as a, max(ename order by salary desc) as b, count(distinct active order by active) as c from employees group by dept_id",
+        "select dept_id, sum(salary) as a, max(ename) as b, count(distinct active) as c from employees group by dept_id",
+    ),
+    "on_null": (P, "select e.emp_id, d.dname from employees e left join departments d on null"),
+    "where_null": (P, "select emp_id from employees where null union all select dept_id from departments"),
+    "derived_table_without_lateral": (
+        P,
+        "select emp_id, (select y.r from (select e.dept_id as emp_id) x, (select emp_id as r) y) as q from employees e",
+        "select emp_id, emp_id as q from employees",
+    ),
     "having_a_number": (D, "select dept_id from employees group by dept_id having count(salary)"),
     "where_a_number": (D, "select emp_id from employees where emp_id - 3"),
     "rows_by_name": (

@@ -165,3 +165,13 @@ def test_lists_are_columns_of_views_and_nothing_else(sql, kind, place):
     error = error_of(sql)
     assert (error.kind, underlined(sql, error)) == (kind, place)
     assert error.hint
+
+
+def test_a_derived_table_without_lateral_does_not_see_the_tables_beside_it() -> None:
+    text = "select 1 as one from r join (select r.k as z from s) x on true"
+    with pytest.raises(CompileError) as caught:
+        compile_views("p", SMALL, {"v": text}, dialect="postgres")
+    assert (caught.value.kind, underlined(text, caught.value)) == ("unknown-column", "r.k")
+    assert "LATERAL" in str(caught.value)
+    compile_views("p", SMALL, {"v": text.replace("join (", "join lateral (")}, dialect="postgres")
+    compile_views("p", SMALL, {"v": text}, dialect="duckdb")
