@@ -88,17 +88,23 @@ class Column:
 class Relation:
     """A base table whose inserts and deletes are the program's events; ``key`` is empty when rows may repeat. ``rows``:
     about how many it has, where that is known; plans are chosen by it, nothing else. ``stored``: (column, its name in the event log), of the
-    columns for which that is another one, since they were renamed, or another column had their name. It means nothing to a program."""
+    columns for which that is another one, since they were renamed, or another column had their name. ``defaults``: (column, text), what rows have that
+    came without it. Both mean nothing to a program."""
 
     name: str
     columns: tuple[Column, ...]
     key: tuple[str, ...] = ()
     rows: int | None = None
     stored: tuple[tuple[str, str], ...] = field(default=(), compare=False)
+    defaults: tuple[tuple[str, str], ...] = field(default=(), compare=False)
 
     def in_log(self, column: str) -> str:
         """What a column is called in the event log, for good."""
         return dict(self.stored).get(column, column)
+
+    def default_of(self, column: str) -> str | None:
+        """The text of what a column is where a row came without it; None for NULL."""
+        return dict(self.defaults).get(column)
 
 
 @dataclass(frozen=True)

@@ -117,12 +117,16 @@ class _Piece:
         return Checked(rows, self.make_rejected(), numbered)
 
     def column(self, name: str, type_: Type, sign: pa.ChunkedArray) -> pa.ChunkedArray:
-        """A column of the relation; NULL throughout if it is missing and may be."""
+        """A column of the relation; its default, or NULL, throughout if it is missing and may be."""
         by_key = self.upsert and name not in self.relation.key
         if name not in self.table.column_names:
-            if not type_.nullable and not by_key:
+            default = self.relation.default_of(name)
+            if not type_.nullable and not by_key and default is None:
                 raise bad_columns(self.place, f"has no column {name!r}", "missing-column")
-            self.table = self.table.append_column(name, pa.nulls(len(self.table)))
+            values = pa.nulls(len(self.table)) if default is None else pa.repeat(default, len(self.table))
+            if by_key and default is not None:  # a delete by key says nothing of the other columns
+                values = pc.if_else(pc.equal(sign, -1), pa.scalar(None, pa.string()), values)
+            self.table = self.table.append_column(name, values)
         values, column = self.cast(name, type_)
         if not type_.nullable and column.null_count:
             missing = _truth(pc.is_null(column))

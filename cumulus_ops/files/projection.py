@@ -1,8 +1,8 @@
 """Files of the event log as a relation has its columns now.
 
 A log file is never written again. It keeps the columns that its relation had when it was written, each under one name for good: the first name that it had
-(:attr:`m3.program.Relation.stored`). So whoever reads a file projects it: a column that it does not have is NULL, one that was renamed is found under its
-first name, numbers of a narrower type become the same numbers of the wider one, and columns that were removed are not looked at.
+(:attr:`m3.program.Relation.stored`). So whoever reads a file projects it: a column that it does not have is NULL, or its default, one that was renamed is found
+under its first name, numbers of a narrower type become the same numbers of the wider one, and columns that were removed are not looked at.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from cumulus_ops.files.columns import OFFSET, SIGN, VERSION, stored_type
 from m3.datatypes import Type
 from m3.program import Relation
 
-__all__ = ["as_declared", "as_stored", "names_in_file"]
+__all__ = ["as_declared", "as_stored", "missing_column", "names_in_file"]
 
 
 def as_stored(relation: Relation, rows: pa.Table) -> pa.Table:
@@ -35,10 +35,10 @@ def names_in_file(relation: Relation, columns: Sequence[str], found: Collection[
     Raises:
         KeyError: it lacks one that every file has.
     """
-    nullable = {c.name for c in relation.columns if c.type.nullable}
+    optional = {c.name for c in relation.columns if c.type.nullable or relation.default_of(c.name) is not None}
     names = [relation.in_log(name) for name in columns]
     for name, wanted in zip(names, columns, strict=True):
-        if name not in found and wanted not in nullable:
+        if name not in found and wanted not in optional:
             raise KeyError(f"it has no column {name}")
     return [name for name in names if name in found] or [SIGN]  # that says how many rows there are
 
@@ -58,8 +58,22 @@ def as_declared(relation: Relation, columns: Sequence[str], table: pa.Table) -> 
         elif stored in table.column_names:
             arrays.append(_widen(table[stored], types[name]))
         else:
-            arrays.append(pa.chunked_array([pa.nulls(len(table), stored_type(types[name]))]))
+            arrays.append(missing_column(relation, name, len(table)))
     return pa.table(arrays, names=list(columns))
+
+
+def missing_column(relation: Relation, name: str, rows: int) -> pa.ChunkedArray:
+    """What a column is in rows that came without it, in its stored type.
+
+    >>> from m3.datatypes import decimal
+    >>> from m3.program import Column
+    >>> relation = Relation("r", (Column("a", decimal(9, 2)),), defaults=(("a", "1.5"),))
+    >>> missing_column(relation, "a", 2).to_pylist()
+    [Decimal('1.50'), Decimal('1.50')]
+    """
+    (type_,) = (c.type for c in relation.columns if c.name == name)
+    values, _ = cast_exact(pa.chunked_array([pa.array([relation.default_of(name)], pa.string())]), type_)
+    return pa.chunked_array([pa.repeat(values[0], rows)], stored_type(type_))
 
 
 def _widen(column: pa.ChunkedArray, type_: Type) -> pa.ChunkedArray:

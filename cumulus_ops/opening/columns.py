@@ -43,6 +43,9 @@ def follow(
         old: what is maintained.
         past: all programs that were, the newest first: a relation that was taken out, and is there again, has the events that it had.
         renamed: relation -> column -> names that it had, as the folder says.
+
+    Raises:
+        InputProblem: a column that was there is to have another default.
     """
 
     def followed(relation: Relation) -> Relation:
@@ -50,7 +53,7 @@ def follow(
         if not had or relation.name == CLOCK:
             return replace(relation, stored=())
         taken = {r.in_log(c.name) for r in had for c in r.columns}
-        return _follow_columns(relation, had[0], taken, renamed.get(relation.name, {}))
+        return _keep_defaults(_follow_columns(relation, had[0], taken, renamed.get(relation.name, {})), had[0])
 
     return replace(new, relations=tuple(map(followed, new.relations)))
 
@@ -79,6 +82,26 @@ def _follow_columns(new: Relation, old: Relation, taken: set[str], renamed: Mapp
             found[column.name] = _free_name(column.name, taken)
             taken = {*taken, found[column.name]}
     return replace(new, stored=tuple((c.name, found[c.name]) for c in new.columns if found[c.name] != c.name))
+
+
+def _keep_defaults(new: Relation, old: Relation) -> Relation:
+    """A column has the default with which it was added, for good: rows of the log have it.
+
+    Raises:
+        InputProblem: it is to have another one.
+    """
+    had = {old.in_log(c.name): old.default_of(c.name) for c in old.columns}
+    kept = {c.name: had.get(new.in_log(c.name), new.default_of(c.name)) for c in new.columns}
+    for name, text in new.defaults:
+        if kept[name] != text:
+            before = "none" if kept[name] is None else kept[name]
+            raise InputProblem(
+                f"column {name} of {new.name} has {before} for a default, by which rows of the event log are read, and not {text}",
+                kind="default-changed",
+                place=FILE_NAME,
+                hint="a default is given with the column: declare a new one beside it, or let the views say `COALESCE`",
+            )
+    return replace(new, defaults=tuple((name, text) for name, text in kept.items() if text is not None))
 
 
 def _is_taken(name: str, new: Relation, old: Relation, renamed: Mapping[str, tuple[str, ...]]) -> bool:
@@ -122,7 +145,8 @@ def _called_as(old: Relation, new: Relation) -> Relation:
     names = {new.in_log(c.name): c.name for c in new.columns}
     called = {c.name: names.get(old.in_log(c.name), f"{c.name}~gone") for c in old.columns}
     columns = tuple(replace(c, name=called[c.name]) for c in old.columns)
-    return replace(old, columns=columns, key=tuple(called[name] for name in old.key), stored=new.stored)
+    key, defaults = tuple(called[name] for name in old.key), tuple((called[n], text) for n, text in old.defaults)
+    return replace(old, columns=columns, key=key, stored=new.stored, defaults=defaults)
 
 
 # What cannot become of a relation that has events: then some of them would not be rows of it.
@@ -168,12 +192,13 @@ def _find_contradictions(
     types = {} if known is None else {c.name: c.type for c in known.columns}
     for column in relation.columns:
         what, type_ = f"column {column.name} of {relation.name}", types.get(column.name)
-        if type_ is None and known is not None and not column.type.nullable:
+        is_optional = column.type.nullable or relation.default_of(column.name) is not None
+        if type_ is None and known is not None and not is_optional:
             written = str(column.type).lower()
             yield (
                 f"{what} is new, and the rows in the event log have no value of it",
                 "column-without-values",
-                f"declare it `{written} null`; if it is another one by a new name, `{column.name}: {{type: {written}, was: THE_OLD_NAME}}`",
+                f"declare it `{written} null`, or `{{type: {written}, default: ..}}`; if it is another one by a new name, `{column.name}: {{type: {written}, was: THE_OLD_NAME}}`",
             )
         if type_ is not None and not is_widened(type_, column.type):
             yield (
@@ -182,7 +207,11 @@ def _find_contradictions(
                 f"a type may become a wider one{_wider(type_)}; else declare a new column, by another name, `null`",
             )
     # Only where the log may have NULL, its rows are looked at.
-    strict = [c.name for c in relation.columns if not c.type.nullable and (known is None or types[c.name].nullable)]
+    strict = [
+        c.name
+        for c in relation.columns
+        if not c.type.nullable and (known is None or (c.name in types and types[c.name].nullable))
+    ]
     for file in files if strict else ():
         loose = replace(relation, columns=tuple(Column(c.name, c.type.with_null()) for c in relation.columns))
         rows = read_rows(project.state, file, loose, strict)

@@ -62,7 +62,8 @@ def _read_program(project: Project) -> Program:
                 place=str(project.program_file),
                 hint="declare the same columns and types in both",
             )
-    return m3.check(program)
+    relations = (replace(r, defaults=declared[r.name].defaults) if r.name in declared else r for r in program.relations)
+    return replace(m3.check(program), relations=tuple(relations))
 
 
 @dataclass(frozen=True)

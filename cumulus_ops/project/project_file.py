@@ -35,8 +35,10 @@ from typing import Any
 
 from cumulus_ops.project.errors import InputProblem
 from cumulus_ops.project.relation_settings import (
+    COLUMN_KEYS,
     FILE_KEYS,
     check_column_name,
+    column_defaults,
     file_settings,
     insert_only_relations,
     relation_seals,
@@ -323,16 +325,14 @@ def _relation(name: str, item: Item) -> Relation:
                 f"{part!r} is not a column", kind="unknown-column", hint=f"columns: {', '.join(columns.entries)}"
             )
     rows = section.get("rows")
-    return Relation(name, known, key, rows.integer(1, ROWS_MAX) if rows else None)
+    defaults = problems.read(lambda: tuple(column_defaults(columns, known)), ())
+    problems.stop()
+    return Relation(name, known, key, rows.integer(1, ROWS_MAX) if rows else None, defaults=defaults)
 
 
 def _column(name: str, item: Item) -> Column:
     check_column_name(name, item)
     return Column(_identifier(name, item), column_type(item))
-
-
-#: What a column may say.
-COLUMN_KEYS = ("type", "was")
 
 
 def _renamed(relations: Item) -> dict[str, dict[str, tuple[str, ...]]]:

@@ -2,13 +2,27 @@
 
 from __future__ import annotations
 
+import datetime
+import math
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from decimal import Decimal
 
 from cumulus_ops.project.settings import OP_WORDS, LandingSettings, SealSettings
 from cumulus_ops.project.yaml_nodes import Item, Section
-from m3.program import Relation
+from m3.datatypes import Type
+from m3.program import Column, Relation
 
-__all__ = ["FILE_KEYS", "PRODUCERS", "check_column_name", "file_settings", "insert_only_relations", "relation_seals"]
+__all__ = [
+    "COLUMN_KEYS",
+    "FILE_KEYS",
+    "PRODUCERS",
+    "check_column_name",
+    "column_defaults",
+    "file_settings",
+    "insert_only_relations",
+    "relation_seals",
+]
 
 #: What may be said of files.
 FILE_KEYS = ("null_values", "ops", "delimiter")
@@ -16,6 +30,58 @@ FILE_KEYS = ("null_values", "ops", "delimiter")
 
 #: Names of columns that files, the event log and maps have beside those of a relation.
 RESERVED = ("op", "event", "_sign", "_version", "_offset", "_value")
+
+
+#: What a column may say.
+COLUMN_KEYS = ("type", "was", "default")
+DEFAULT_HINT = "write a value as files have it: 0, 1.50, 2026-01-31, true; without `default`, rows that came without the column have NULL"
+
+
+def column_defaults(columns: Section, known: Sequence[Column]) -> Iterator[tuple[str, str]]:
+    """(column, text) of the columns that say what rows have that came without them.
+
+    Raises:
+        InputProblem: that is no value of the column; with the place in the file.
+    """
+    for column in known:
+        item = columns.entries[column.name]
+        found = item.section(COLUMN_KEYS).get("default") if item.is_mapping else None
+        if found is not None:
+            text = canonical_text(found.text(), column.type)
+            if text is None:
+                message = f"{found.text()!r} is no {column.type.with_null(False)}"
+                raise found.problem(message, kind="bad-default", hint=DEFAULT_HINT)
+            yield column.name, text
+
+
+def canonical_text(text: str, type_: Type) -> str | None:
+    """A value's text, the same in each wider type; None if it is none of the type.
+
+    >>> from m3.datatypes import DATE, INT, decimal
+    >>> [canonical_text(*pair) for pair in (("1.50", decimal(9, 2)), ("1.005", decimal(9, 2)), ("007", INT), ("2026-02-30", DATE))]
+    ['1.5', None, '7', None]
+    """
+    try:
+        match type_.kind:
+            case "int" | "decimal":
+                number = Decimal(text)
+                shown = f"{number.normalize():f}"
+                scale = len(shown.partition(".")[2])
+                digits = len(shown.partition(".")[0].lstrip("-0"))
+                fits = abs(number) < 1 << 63 if type_.kind == "int" else digits <= type_.precision - type_.scale
+                return shown if fits and scale <= (type_.scale if type_.kind == "decimal" else 0) else None
+            case "date":
+                return datetime.date.fromisoformat(text).isoformat()
+            case "timestamp":
+                moment = datetime.datetime.fromisoformat(text)
+                return None if moment.tzinfo else moment.isoformat(sep=" ")
+            case "bool":
+                return text.lower() if text.lower() in ("true", "false") else None
+            case "double":
+                return repr(float(text)) if math.isfinite(float(text)) else None
+    except (ValueError, ArithmeticError):
+        return None
+    return text
 
 
 DELIMITERS_HINT = 'write one character, such as ";", or `tab`'

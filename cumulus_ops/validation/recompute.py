@@ -138,29 +138,33 @@ def base_table(
 
 
 def _read_log(spark: SparkSession, relation: Relation, log_files: Sequence[Path]) -> DataFrame:
-    """All events, with the columns that the relation has now, whichever each file was written with: what a file does not have is NULL."""
+    """All events, with the columns that the relation has now, whichever each file was written with: what a file does not have is NULL, or the default."""
     schema = spark_schema(relation)
     schema.add(VERSION, T.LongType()).add(SIGN, T.ByteType())
     if not log_files:
         return spark.createDataFrame([], schema)
-    parts: dict[frozenset[str], list[str]] = {}
+    parts: dict[tuple[frozenset[str], frozenset[str]], list[str]] = {}
     for path in log_files:
-        parts.setdefault(_whole_numbers(relation, path), []).append(str(path))
+        parts.setdefault(_shape(relation, path), []).append(str(path))
     tables = []
-    for whole, paths in parts.items():  # Spark reads decimals of fewer digits, and no integers as decimals
+    for (whole, missing), paths in parts.items():  # Spark reads decimals of fewer digits, and no integers as decimals
         types = {f.name: T.LongType() if f.name in whole else f.dataType for f in schema}
         stored = T.StructType([T.StructField(relation.in_log(name), of) for name, of in types.items()])
         log = spark.read.schema(stored).parquet(*paths)
         log = log.toDF(*schema.names) if relation.stored else log
-        tables.append(log.withColumns({n: spark_column(n).cast(schema[n].dataType) for n in whole}) if whole else log)
+        changed = {n: spark_column(n).cast(schema[n].dataType) for n in whole}
+        changed |= {n: F.lit(relation.default_of(n)).cast(schema[n].dataType) for n in missing}
+        tables.append(log.withColumns(changed) if changed else log)
     return functools.reduce(DataFrame.unionAll, tables)
 
 
-def _whole_numbers(relation: Relation, path: Path) -> frozenset[str]:
-    """The decimal columns that a file has as integers: it was written before they were decimals."""
+def _shape(relation: Relation, path: Path) -> tuple[frozenset[str], frozenset[str]]:
+    """The decimal columns that a file has as integers, for it was written before they were decimals; and those with a default that it does not have."""
     names = {relation.in_log(c.name): c.name for c in relation.columns if c.type.kind == "decimal"}
-    fields = pq.read_schema(path) if names else []
-    return frozenset(names[f.name] for f in fields if f.name in names and pa.types.is_integer(f.type))
+    fields = list(pq.read_schema(path)) if names or relation.defaults else []
+    found = {f.name for f in fields}
+    missing = frozenset(name for name, _ in relation.defaults if relation.in_log(name) not in found)
+    return frozenset(names[f.name] for f in fields if f.name in names and pa.types.is_integer(f.type)), missing
 
 
 def differing_rows(spark: SparkSession, relation: Relation, net: NetToProve) -> DataFrame:

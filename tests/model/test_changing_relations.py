@@ -30,6 +30,8 @@ WIDER = {
     decimal(11, 2): decimal(20, 4),
 }
 ADDED = {"p": INT.with_null(), "q": STRING.with_null(), "z": decimal(8, 1).with_null()}
+#: What rows have that came without the column, where it is added with a default.
+DEFAULTS = {"p": "2", "q": "yes", "z": "1.5"}
 U = Relation("u", (Column("p", INT.with_null()), Column("a", INT)))
 
 
@@ -64,19 +66,28 @@ class ChangingWorld(World):
 
     def change_relations(self) -> None:
         self.renamed = {}
+        self.before = {r.name: {c.name for c in r.columns} for r in self.relations}
         for _ in range(self.random.randint(1, 3)):
             self.random.choice((self.add, self.remove, self.widen, self.reorder, self.rename_column, self.relation))()
 
     def put(self, place: int, columns: list[Column]) -> None:
-        self.relations[place] = dataclasses.replace(self.relations[place], columns=tuple(columns), stored=())
+        names = {c.name for c in columns}
+        kept = tuple(pair for pair in self.relations[place].defaults if pair[0] in names)
+        self.relations[place] = dataclasses.replace(
+            self.relations[place], columns=tuple(columns), stored=(), defaults=kept
+        )
 
     def add(self) -> None:
         place = self.random.randrange(len(self.relations))
         columns = list(self.relations[place].columns)
-        name = self.random.choice(sorted(ADDED))
-        if name not in {c.name for c in columns}:
-            columns.insert(self.random.randint(0, len(columns)), Column(name, ADDED[name]))
+        name, has_default = self.random.choice(sorted(ADDED)), self.random.random() < 0.5
+        if name not in {c.name for c in columns} | self.before.get(self.relations[place].name, set()):
+            type_ = ADDED[name].with_null(not has_default or self.random.random() < 0.3)
+            columns.insert(self.random.randint(0, len(columns)), Column(name, type_))
             self.put(place, columns)
+            if has_default:
+                known = (*self.relations[place].defaults, (name, DEFAULTS[name]))
+                self.relations[place] = dataclasses.replace(self.relations[place], defaults=known)
 
     def remove(self) -> None:
         place = self.random.randrange(3)
@@ -159,7 +170,12 @@ class ChangingWorld(World):
 
 
 def project_row(relation: Relation, row: dict[str, object]) -> tuple[object, ...]:
-    return tuple(_cast(row.get(relation.in_log(c.name)), c.type) for c in relation.columns)
+    return tuple(_cast(row.get(relation.in_log(c.name), _default(relation, c)), c.type) for c in relation.columns)
+
+
+def _default(relation: Relation, column: Column) -> object:
+    text = relation.default_of(column.name)
+    return text if text is None or column.type.kind != "int" else int(text)
 
 
 def _cast(value: object, type_: Type) -> object:
@@ -185,6 +201,8 @@ def play(folder: Path, seed: int, changes: int = 4) -> int:
         world.project = changed
         with open_runtime(world.project) as rt:
             assert rt.program.relations[: len(world.relations)] == tuple(world.relations)
+            for said, declared in zip(rt.program.relations, world.relations, strict=False):
+                assert dict(said.defaults) == dict(declared.defaults)
             for _ in range(world.random.randint(0, 6)):
                 world.act(rt)
             world.finish(rt)

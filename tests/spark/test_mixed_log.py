@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import datetime
 from decimal import Decimal
 from pathlib import Path
 
@@ -25,11 +26,23 @@ pytestmark = pytest.mark.spark
 
 BEFORE = parse("RELATION r(id INT, a DECIMAL(9, 2), b DECIMAL(15, 2), c INT, d DECIMAL(20, 1), gone STRING);").relations
 AFTER = parse(
-    "RELATION r(c DECIMAL(21, 2), new STRING NULL, id INT, amount DECIMAL(12, 2), b DECIMAL(22, 4), d DECIMAL(38, 3));"
+    "RELATION r(c DECIMAL(21, 2), new STRING NULL, id INT, amount DECIMAL(12, 2), b DECIMAL(22, 4), d DECIMAL(38, 3), number INT, price DECIMAL(9, 2), "
+    "word STRING, day DATE, at TIMESTAMP NULL, ok BOOL, rate DOUBLE);"
 ).relations
+#: Of columns that are added, what rows have that came without them: as texts, and as what these mean.
+DEFAULTS = {
+    "number": ("-7", -7),
+    "price": ("1.5", Decimal("1.50")),
+    "word": ("it's", "it's"),
+    "day": ("2026-02-28", datetime.date(2026, 2, 28)),
+    "at": ("2026-02-28 12:30:00.000001", datetime.datetime(2026, 2, 28, 12, 30, 0, 1)),
+    "ok": ("true", True),
+    "rate": ("0.1", 0.1),
+}
 VIEWS = {"old": "SELECT id, SUM(a) AS s FROM r GROUP BY id"}
 CHANGED = {
-    "v": "SELECT id, new, SUM(amount) AS a, SUM(b) AS b, SUM(c) AS c, MAX(d) AS d, COUNT(*) AS n FROM r GROUP BY id, new"
+    "v": "SELECT id, new, SUM(amount) AS a, SUM(b) AS b, SUM(c) AS c, MAX(d) AS d, COUNT(*) AS n FROM r GROUP BY id, new",
+    "w": "SELECT number, price, word, day, at, ok, MAX(rate) AS rate, COUNT(*) AS n FROM r GROUP BY number, price, word, day, at, ok",
 }
 
 
@@ -44,13 +57,16 @@ def test_a_log_of_mixed_files_is_proved(spark: SparkSession, tmp_path: Path) -> 
         run_minibatch(rt, 0)
         run_waiting(rt, validating=False)
     renamed = {"r": {"amount": ("a",)}}
-    project = dataclasses.replace(project, relations=AFTER, views=CHANGED, renamed=renamed)
+    after = [dataclasses.replace(AFTER[0], defaults=tuple((name, text) for name, (text, _) in DEFAULTS.items()))]
+    project = dataclasses.replace(project, relations=tuple(after), views=CHANGED, renamed=renamed)
     with open_runtime(project, "inprocess") as rt:
         deploy(rt)
     with open_runtime(project, "inprocess") as inner:
         rt = dataclasses.replace(inner, executor=SparkExecutor(ExecutorSettings(), spark))
-        as_now = [(row[3], None, row[0], row[1], row[2], row[4]) for row in first]
-        second = [(Decimal("1.25"), "n", 1, Decimal("9.99"), Decimal("0.0001"), Decimal("0.125"))]
+        early = [value for _, value in DEFAULTS.values()]
+        as_now = [(row[3], None, row[0], row[1], row[2], row[4], *early) for row in first]
+        late = (1, Decimal("2.25"), "", datetime.date(2026, 3, 1), None, False, 0.5)
+        second = [(Decimal("1.25"), "n", 1, Decimal("9.99"), Decimal("0.0001"), Decimal("0.125"), *late)]
         append_events(inner, 0, [("r", -1, as_now[0]), *(("r", 1, row) for row in second)], "d2")
         run_minibatch(inner, 0)
         run_waiting(inner, validating=False)
@@ -58,7 +74,11 @@ def test_a_log_of_mixed_files_is_proved(spark: SparkSession, tmp_path: Path) -> 
         report = validate(rt, epoch)
         assert report.success, report.failures
         events = [("r", 1, row) for row in (*as_now[1:], *second)]
-        right = interpret(rt.program, events).view_rows("v")
-        again = recompute_m3(rt.program, verify_log_files(rt, epoch), epoch)["v"]
-        assert sorted(map(repr, right)) == sorted(repr(tuple(row.values())) for row in again.to_pylist())
+        interpreter, recomputed = (
+            interpret(rt.program, events),
+            recompute_m3(rt.program, verify_log_files(rt, epoch), epoch),
+        )
+        for view, again in recomputed.items():
+            right = interpreter.view_rows(view)
+            assert sorted(map(repr, right)) == sorted(repr(tuple(row.values())) for row in again.to_pylist())
         assert validate(rt, 0).success

@@ -313,7 +313,10 @@ class ImageReader:
                     place=self.place,
                     hint="take it out of the relation, or convert it in the connector (a transform, or a converter for its type)",
                 )
-        missing = [c.name for c in self.relation.columns if c.name not in wanted and not c.type.nullable]
+        optional = {
+            c.name for c in self.relation.columns if c.type.nullable or self.relation.default_of(c.name) is not None
+        }
+        missing = [c.name for c in self.relation.columns if c.name not in wanted and c.name not in optional]
         if missing:
             raise SetupProblem(
                 f"has no column {', '.join(map(repr, missing))}",
@@ -325,10 +328,15 @@ class ImageReader:
         columns = {
             c.name: decode_column(table.column(c.name).combine_chunks(), wanted[c.name])
             if c.name in wanted
-            else pa.nulls(len(images))
+            else self._missing(c.name, len(images))
             for c in self.relation.columns
         }
         return make_readable(pa.table(columns), self.relation, self.place)
+
+    def _missing(self, name: str, rows: int) -> pa.Array:
+        """A column that is not there."""
+        default = self.relation.default_of(name)
+        return pa.nulls(rows) if default is None else pa.repeat(default, rows)
 
     def _probe(self, images: Iterable[Raw]) -> dict[str, Encoding]:
         """Without a schema: by the first value of each column, and what the column is declared as."""

@@ -166,8 +166,10 @@ class RowMaker:
         absent = {c.name: np.asarray(pc.is_null(table.column(c.name))) for c in others}
         required = [absent[c.name] for c in others if not c.type.nullable]
         gone = np.logical_or.reduce(required) if required else np.zeros(len(self.rows), dtype=bool)
-        if relation.key:
-            gone |= np.logical_and.reduce(list(absent.values()))
+        # A column with a default may be missing in whole rows, too.
+        telling = [absent[c.name] for c in others if relation.default_of(c.name) is None]
+        if relation.key and telling:
+            gone |= np.logical_and.reduce(telling)
         return np.asarray(old & gone)
 
     def _texts(self, table: pa.Table) -> list[str]:

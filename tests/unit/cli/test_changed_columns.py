@@ -149,6 +149,43 @@ def test_a_file_waits_until_all_of_its_columns_are_deployed(call: Call, tmp_path
     assert rows(call, "kinds") == [{"tag": "early", "kind": "k"}]
 
 
+def test_rows_that_came_without_a_column_have_its_default(call: Call, tmp_path: Path) -> None:
+    columns = COLUMNS.replace("note: string null", "note: string null, kind: {type: string, default: retail}")
+    kinds = "SELECT kind, SUM(price) AS total FROM orders GROUP BY kind"
+    declare(tmp_path, columns, {**VIEWS, "kinds": kinds})
+    assert call("deploy", "--yes").exit_code == 0
+    land(tmp_path, "d2", "id,price,op,event\n1,1.50,D,3\n3,4,I,4\n")
+    land(tmp_path, "d3", "id,price,kind,op,event\n4,8,whole,I,5\n2,2.50,retail,D,6\n5,9,,I,7\n")
+    assert call("run").exit_code == 0
+    assert sorted(row["total"] for row in rows(call, "kinds")) == ["4.00", "8.00"]
+    assert "null" in call("quarantine", "list").stdout
+    for other in ("default: whole", "default: 'retail '"):
+        declare(tmp_path, columns.replace("default: retail", other), {**VIEWS, "kinds": kinds})
+        refused = call("plan", "--no-rows")
+        assert ("default-changed" in refused.stderr) == ("whole" in other)
+    # that is how it is from now on, whatever is said of it
+    declare(tmp_path, columns.replace("{type: string, default: retail}", "string"), {**VIEWS, "kinds": kinds})
+    assert call("plan", "--exit-code").exit_code == 0
+    land(tmp_path, "d4", "id,price,op,event\n6,16,I,8\n")
+    assert call("run").exit_code == 0
+    assert sorted(row["total"] for row in rows(call, "kinds")) == ["20.00", "8.00"]
+    assert call("deploy", "--rollback", "--yes").exit_code == 0
+    assert rows(call, "total") == [{"total": "28.00"}]
+    declare(tmp_path, columns, {**VIEWS, "kinds": kinds})
+    assert call("deploy", "--yes").exit_code == 0  # a new column: what had another value came without this one
+    assert rows(call, "kinds") == [{"kind": "retail", "total": "28.00"}]
+
+
+@pytest.mark.parametrize(
+    ("type_", "default"), [("bigint", "x"), ("bigint", "1.5"), ('"decimal(3,1)"', "1.25"), ("date", "today")]
+)
+def test_a_default_is_a_value_of_its_column(call: Call, tmp_path: Path, type_: str, default: str) -> None:
+    declare(tmp_path, f"columns: {{id: {{type: {type_}, default: {default}}}}}", VIEWS)
+    refused = call("plan")
+    assert "bad-default" in refused.stderr
+    assert "cumulus.yaml:3" in refused.stderr
+
+
 REFUSED = {
     "columns: {id: bigint, price: bigint, note: string null}": "type-narrowed",
     'columns: {id: bigint, price: "decimal(9,1)", note: string null}': "type-narrowed",
