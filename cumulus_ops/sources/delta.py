@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import datetime
 import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -27,9 +27,9 @@ from cumulus_ops.catalog.catalog import Catalog
 from cumulus_ops.files.casting import plain_text
 from cumulus_ops.files.columns import EVENT, OP, RawFile
 from cumulus_ops.project.errors import SetupProblem
-from cumulus_ops.project.settings import Project, SourceSettings
+from cumulus_ops.project.settings import LandingSettings, Project, SourceSettings
 from cumulus_ops.project.yaml_nodes import Section
-from cumulus_ops.sources.source import make_readable, tables_of
+from cumulus_ops.sources.source import make_readable, match_columns, tables_of
 from cumulus_ops.sources.spool import Spool
 from m3.program import Relation
 
@@ -121,6 +121,18 @@ CHANGE = "_change_type"
 FEED = "delta.enableChangeDataFeed"
 
 
+@dataclass(frozen=True)
+class Wanted:
+    """Whose rows are wanted of a table, and how its columns may be called (:func:`~cumulus_ops.sources.source.match_columns`)."""
+
+    relation: Relation
+    files: LandingSettings = field(default_factory=LandingSettings)
+
+    def names_in(self, found: Collection[str], place: str) -> dict[str, str]:
+        """column -> what it is called among the columns that are there."""
+        return match_columns(self.relation, self.files, found, place)
+
+
 class ChangingTable:
     """A table as of now.
 
@@ -176,17 +188,31 @@ class ChangingTable:
         at = {h["version"]: h["timestamp"] for h in history if "version" in h and "timestamp" in h}
         return {v: datetime.datetime.fromtimestamp(at[v] / 1000, datetime.UTC) for v in versions if v in at}
 
-    def rows(self, version: int, relation: Relation, rows: int) -> Iterator[pa.Table]:
+    def _as_of(self, version: int) -> DeltaTable:
+        """The table as of a version, with the columns that it had then; where that is not known any more, with those that it has now."""
+        from deltalake import DeltaTable
+        from deltalake.exceptions import DeltaError
+
+        try:
+            return DeltaTable(self.uri, version=version, storage_options=self._options)
+        except DeltaError:
+            return self._table
+
+    def fields(self, version: int) -> set[str]:
+        """The names of the columns that it had as of a version."""
+        return {field.name for field in self._as_of(version).schema().fields}
+
+    def rows(self, version: int, wanted: Wanted, rows: int) -> Iterator[pa.Table]:
         """All rows as of a version, in pieces of at most ``rows``."""
         from deltalake import DeltaTable
 
         with self._explain_errors(f"version {version} cannot be read: was it vacuumed? Begin with a later one"):
             table = DeltaTable(self.uri, version=version, storage_options=self._options)
-            columns = self._columns(table, relation)
+            names = wanted.names_in(self.fields(version), self.uri)
             dataset = table.to_pyarrow_dataset()
-            for batch in dataset.to_batches(columns=columns, batch_size=rows):
+            for batch in dataset.to_batches(columns=list(names.values()), batch_size=rows):
                 if len(batch):
-                    yield make_readable(_plain(pa.Table.from_batches([batch])), relation, self.uri)
+                    yield _declared(batch, names, wanted.relation, self.uri)
 
     def kinds(self, version: int) -> set[str]:
         """Which kinds of changes a version has; little is read for it."""
@@ -195,10 +221,16 @@ class ChangingTable:
             found.update(batch.column(CHANGE).unique().to_pylist())
         return found
 
-    def changes(self, version: int, relation: Relation) -> Iterator[pa.Table]:
+    def changes(self, version: int, wanted: Wanted) -> Iterator[pa.Table]:
         """The rows that a version changed: the relation's columns, then :data:`CHANGE`; in no particular order."""
-        for batch in self._changes(version, [*self._columns(self._table, relation), CHANGE]):
-            yield make_readable(_plain(pa.Table.from_batches([batch])), relation, self.uri)
+        names = wanted.names_in(self.fields(version), self.uri)
+        for batch in self._changes(version, [*names.values(), CHANGE]):
+            yield _declared(batch, names, wanted.relation, self.uri)
+
+    def has_lost(self, version: int, wanted: Wanted) -> bool:
+        """Whether a version has not all columns any more that rows were read by before it: then its old rows come without their values."""
+        before = wanted.names_in(self.fields(version - 1), self.uri)
+        return not self.fields(version).issuperset(before.values())
 
     def _changes(self, version: int, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
         hint = (
@@ -206,23 +238,12 @@ class ChangingTable:
             "the source, with an empty base table"
         )
         with self._explain_errors(hint):
-            feed = self._table.load_cdf(starting_version=version, ending_version=version, columns=list(columns))
+            feed = self._as_of(version).load_cdf(
+                starting_version=version, ending_version=version, columns=list(columns)
+            )
             for batch in pa.RecordBatchReader.from_stream(feed):
                 if len(batch):
                     yield batch.select(columns)
-
-    def _columns(self, table: DeltaTable, relation: Relation) -> list[str]:
-        """The relation's columns that the table has; those that it has not are NULL, if they may."""
-        names = {field.name for field in table.schema().fields}
-        missing = [c.name for c in relation.columns if c.name not in names and not c.type.nullable]
-        if missing:
-            raise SetupProblem(
-                f"has no column {', '.join(map(repr, missing))}",
-                kind="missing-column",
-                place=self.uri,
-                hint=f"it has {', '.join(sorted(names))}; the relation's columns have the same names",
-            )
-        return [c.name for c in relation.columns if c.name in names]
 
     @contextmanager
     def _explain_errors(self, hint: str) -> Iterator[None]:
@@ -234,6 +255,12 @@ class ChangingTable:
         except Exception as problem:  # the library also raises plain ones
             words = str(problem).splitlines()[0] if str(problem) else type(problem).__name__
             raise SetupProblem(words, kind="unreadable-table", place=self.uri, hint=hint) from problem
+
+
+def _declared(batch: pa.RecordBatch, names: Mapping[str, str], relation: Relation, place: str) -> pa.Table:
+    """What was read, by the names that the relation's columns have (column -> what it is called here)."""
+    table, called = _plain(pa.Table.from_batches([batch])), {name: column for column, name in names.items()}
+    return make_readable(table.rename_columns([called.get(n, n) for n in table.column_names]), relation, place)
 
 
 def _plain(table: pa.Table) -> pa.Table:
@@ -259,6 +286,7 @@ class DeltaTables:
         tables: relation -> the table's folder or address.
         storage_options: what an object store wants to know.
         folder: where temporary files may be; None for where the system has them.
+        files: relation -> the older names of its columns, and those that are not deployed yet.
     """
 
     def __init__(
@@ -268,9 +296,10 @@ class DeltaTables:
         tables: Mapping[str, str],
         storage_options: Mapping[str, str] | None = None,
         folder: Path | None = None,
+        files: Mapping[str, LandingSettings] | None = None,
     ) -> None:
         self.name, self._folder = name, folder
-        self._relations = {r.name: r for r in relations}
+        self._wanted = {r.name: Wanted(r, (files or {}).get(r.name, LandingSettings())) for r in relations}
         self._tables, self._options = tables, storage_options
 
     def poll(self, position: str | None) -> Iterator[Delivery]:
@@ -306,7 +335,7 @@ class DeltaTables:
         begin: Position,
         end: Position,
     ) -> Delivery:
-        read = partial(_read_snapshot if first else _read_commit, table, version, self._relations[relation])
+        read = partial(_read_snapshot if first else _read_commit, table, version, self._wanted[relation])
         place = f"{table.uri}@{version}"
         return Delivery(
             self.name,
@@ -344,25 +373,46 @@ def _find_versions(table: ChangingTable, relation: str, at: Position) -> dict[in
     return found
 
 
-def _read_snapshot(table: ChangingTable, version: int, relation: Relation) -> Iterator[RawFile]:
+def _read_snapshot(table: ChangingTable, version: int, wanted: Wanted) -> Iterator[RawFile]:
     """All rows of a version as inserts."""
-    yield from _make_inserts(table.rows(version, relation, PIECE_ROWS), version)
+    yield from _make_inserts(table.rows(version, wanted, PIECE_ROWS), version)
 
 
-def _read_commit(table: ChangingTable, version: int, relation: Relation) -> Iterator[RawFile]:
+def _read_commit(table: ChangingTable, version: int, wanted: Wanted) -> Iterator[RawFile]:
     """What a version changed. Deletes come before inserts: an update is both."""
     kinds = table.kinds(version)
     if kinds == {"insert"}:
-        yield from _make_inserts((t.drop_columns([CHANGE]) for t in table.changes(version, relation)), version)
+        yield from _make_inserts((t.drop_columns([CHANGE]) for t in table.changes(version, wanted)), version)
     elif kinds:
-        rows = pa.concat_tables(table.changes(version, relation))
+        rows = pa.concat_tables(table.changes(version, wanted))
         kind = rows.column(CHANGE)
         rows = rows.drop_columns([CHANGE])
         old, new = (rows.filter(pc.is_in(kind, value_set=kinds)) for kinds in (OLD, NEW))
+        if len(old) and table.has_lost(version, wanted):
+            old = _old_rows(table, version, wanted, len(old))
         signed = [part.append_column(OP, _repeat(op, len(part))) for op, part in (("D", old), ("I", new))]
         yield _make_piece(
-            pa.concat_tables(signed), np.full(len(old) + len(new), version << VERSION_BITS, dtype=np.int64), 0
+            pa.concat_tables(signed, promote_options="permissive"),
+            np.full(len(old) + len(new), version << VERSION_BITS, dtype=np.int64),
+            0,
         )
+
+
+def _old_rows(table: ChangingTable, version: int, wanted: Wanted, rows: int) -> pa.Table:
+    """The rows that a version took away, which has other columns than they: all that there were, with their own columns.
+
+    Raises:
+        SetupProblem: it took away only some of them, and the feed has not the values by which they would be known.
+    """
+    found = list(table.rows(version - 1, wanted, PIECE_ROWS))
+    if sum(map(len, found)) != rows:
+        raise SetupProblem(
+            f"version {version} has not the columns any more of rows that it changes",
+            kind="columns-replaced",
+            place=table.uri,
+            hint="its feed does not say what they were: give the source another name, which begins with the table as it is, with an empty base table",
+        )
+    return pa.concat_tables(found)
 
 
 def _make_inserts(tables: Iterator[pa.Table], version: int) -> Iterator[RawFile]:
@@ -399,7 +449,8 @@ class DeltaSource:
         storage = options.get("storage_options")
         known = {name: item.text() for name, item in storage.section().items()} if storage else None
         tables = _tables(project, options)
-        self._tables = DeltaTables(settings.name, project.relations, tables, known, project.state / "sources")
+        files = {relation.name: project.settings_of(relation.name) for relation in project.relations}
+        self._tables = DeltaTables(settings.name, project.relations, tables, known, project.state / "sources", files)
 
     def poll(self, position: str | None) -> Iterator[Delivery]:
         """See :class:`~cumulus_ops.sources.delta.DeltaTables`."""
@@ -413,6 +464,14 @@ def _tables(project: Project, options: Section) -> dict[str, str]:
     """relation -> its table."""
     first = project.relations[0].name
     item = options.need("tables", f"name the tables: `tables: {{{first}: /data/lake/{first}}}`")
+    for relation in project.relations:
+        if relation.defaults and relation.name in item.section().entries:
+            column = relation.defaults[0][0]
+            raise item.problem(
+                f"{relation.name}.{column} has a default, and a Delta table has NULL in rows that are older than a column",
+                kind="bad-default",
+                hint="declare it `null`, and let the views say what takes its place: COALESCE",
+            )
     return {
         relation: table if "://" in table else str(project.folder / table)
         for relation, (table, _) in tables_of(project, item).items()

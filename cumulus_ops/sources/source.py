@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from typing import Protocol
 
 import pyarrow as pa
@@ -11,12 +11,12 @@ from cumulus_ops.append.delivery import Delivery, Part
 from cumulus_ops.catalog.catalog import Catalog
 from cumulus_ops.files.casting import is_readable_as, plain_text
 from cumulus_ops.files.columns import RawFile
-from cumulus_ops.project.errors import SetupProblem
-from cumulus_ops.project.settings import Project, SourceSettings
+from cumulus_ops.project.errors import COLUMN_NOT_DEPLOYED, SetupProblem, columns_wait
+from cumulus_ops.project.settings import LandingSettings, Project, SourceSettings
 from cumulus_ops.project.yaml_nodes import Item
 from m3.program import Relation
 
-__all__ = ["Delivery", "Part", "RawFile", "Source", "SourceKind", "make_readable", "tables_of"]
+__all__ = ["Delivery", "Part", "RawFile", "Source", "SourceKind", "make_readable", "match_columns", "tables_of"]
 
 
 # Which tables relations follow, as every kind of source says it: ``tables: {relation: table}``.
@@ -53,6 +53,39 @@ def tables_of(project: Project, item: Item, *, lists: bool = False) -> dict[str,
 
 
 # Columns that come from elsewhere, before the checks see them.
+
+
+def match_columns(relation: Relation, files: LandingSettings, found: Collection[str], place: str) -> dict[str, str]:
+    """column of a relation -> what it is called where it comes from: by its own name, or else by one that it had before (``was:``). Those that are
+    missing, and may be, are left out.
+
+    Args:
+        relation: as it is declared.
+        files: the older names of its columns, and those that are not deployed yet.
+        found: the columns that are there.
+        place: for people.
+
+    Raises:
+        SetupProblem: a column is missing; or is declared, and not deployed yet: now its values would be left out.
+    """
+    if waiting := sorted(files.waiting & set(found)):
+        hint = "`cumulus deploy`: then it goes on where it is, and nothing is lost"
+        raise SetupProblem(columns_wait(waiting), kind=COLUMN_NOT_DEPLOYED, place=place, hint=hint)
+    names = {c.name: (c.name, *files.older.get(c.name, ())) for c in relation.columns}
+    matched = {c: next((name for name in known if name in found), None) for c, known in names.items()}
+    missing = [
+        c.name
+        for c in relation.columns
+        if matched[c.name] is None and not c.type.nullable and relation.default_of(c.name) is None
+    ]
+    if missing:
+        raise SetupProblem(
+            f"has no column {', '.join(map(repr, missing))}",
+            kind="missing-column",
+            place=place,
+            hint=f"it has {', '.join(sorted(found))}; the relation's columns have the same names, or say by `was:` which they had",
+        )
+    return {column: name for column, name in matched.items() if name is not None}
 
 
 def make_readable(table: pa.Table, relation: Relation, place: str) -> pa.Table:

@@ -21,6 +21,7 @@ from cumulus_ops.sources.postgres.connection import connect, open_session
 from cumulus_ops.sources.postgres.slot import our_slots
 from cumulus_ops.sources.postgres.tables import Position
 from m3.datatypes import BOOL, DATE, DOUBLE, INT, STRING, TIMESTAMP, decimal
+from m3.program import Column
 from tests.support.banking import Bank
 from tests.support.following import Database, Follower, table
 from tests.support.services import PostgreSQL
@@ -287,6 +288,39 @@ def test_a_column_that_was_renamed_for_a_while_is_followed_by_both_names(shop: F
     database.execute("ALTER TABLE orders RENAME item TO thing; DELETE FROM orders WHERE id = 2")
     shop.catch_up()
     assert shop.rows["orders"] == Counter({("1", "quill"): 1, ("3", "cap"): 1}), "it may keep its new name, too"
+
+
+@pytest.mark.parametrize("text", [None, "plain"])
+def test_a_column_is_declared_that_came_later_than_rows_that_wait(
+    shop: Follower, database: Database, text: str | None
+) -> None:
+    """A default of the database is what early rows have, in deletes and updates, too, and the project declares the same."""
+    shop.catch_up()
+    database.execute(
+        "INSERT INTO orders VALUES (2, 'ink'); ALTER TABLE orders ADD gone text, ADD kept int; INSERT INTO orders VALUES (3, 'cap', 'x', 7)"
+    )
+    says = "" if text is None else f" NOT NULL DEFAULT '{text}'"
+    database.execute(f"ALTER TABLE orders ADD tag text{says}; INSERT INTO orders VALUES (4, 'hat', 'x', 8, 'new')")
+    database.execute(
+        "ALTER TABLE orders DROP gone; DELETE FROM orders WHERE id = 2; UPDATE orders SET item = 'pin' WHERE id = 3"
+    )
+    (orders,) = shop.settings.tables
+    columns = (*orders.relation.columns, Column("tag", STRING.with_null(text is None)))
+    relation = replace(orders.relation, columns=columns, defaults=() if text is None else (("tag", text),))
+    early = shop.rows["orders"]
+    shop.rows["orders"] = Counter(
+        {(*row, text): count for row, count in early.items()}
+    )  # as the log is read from now on
+    waits = replace(shop.settings, tables=(replace(orders, waiting=frozenset({"tag"})),))
+    before, shop.settings = shop.position, waits
+    with pytest.raises(SetupProblem, match="has the column tag, which cumulus") as stuck:
+        shop.catch_up()
+    assert (stuck.value.kind, shop.position) == ("column-not-deployed", before)
+    shop.settings = replace(shop.settings, tables=(replace(orders, relation=relation),))
+    shop.tables = {"orders": shop.settings.tables[0]}
+    shop.catch_up()
+    assert shop.rejected == []
+    assert shop.rows["orders"] == Counter({("1", "pen", text): 1, ("3", "pin", text): 1, ("4", "hat", "new"): 1})
 
 
 def test_a_column_may_have_another_name_from_the_beginning(database: Database, tmp_path: Path) -> None:

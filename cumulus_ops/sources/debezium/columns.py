@@ -7,11 +7,11 @@ import binascii
 import io
 import json
 import re
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from decimal import Context, Decimal
 from functools import lru_cache
-from itertools import groupby
+from itertools import groupby, islice
 from typing import Any
 
 import numpy as np
@@ -19,9 +19,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.json as pajson
 from msgspec import Raw
+from msgspec.json import decode
 
 from cumulus_ops.project.errors import SetupProblem
-from cumulus_ops.sources.source import make_readable
+from cumulus_ops.project.settings import LandingSettings
+from cumulus_ops.sources.source import make_readable, match_columns
 from m3.datatypes import Type
 from m3.program import Relation
 
@@ -281,12 +283,18 @@ class ImageReader:
         place: for people.
         decimals: what texts of DECIMAL columns are, if there is no schema: ``string`` or ``base64``.
         timestamps: what integers of TIMESTAMP columns are, if there is no schema: ``ms``, ``us`` or ``ns``.
+        files: the older names of its columns, and those that are not deployed yet.
     """
 
     relation: Relation
     place: str
     decimals: str | None = None
     timestamps: str | None = None
+    files: LandingSettings = field(default_factory=LandingSettings)
+
+    def names_of(self, column: str) -> tuple[str, ...]:
+        """What a column may be called in messages: its own name first."""
+        return (column, *self.files.older.get(column, ()))
 
     def read(self, images: Sequence[Raw], schemas: Sequence[Raw]) -> pa.Table:
         """The relation's columns, a row per image, each as the schema beside it says.
@@ -295,16 +303,27 @@ class ImageReader:
             SetupProblem: a column is missing, or of a type that no column has.
         """
         parts, begin = [], 0
-        for schema, group in groupby(map(bytes, schemas)):
+        for (schema, _), group in groupby(map(self._shape, images, schemas)):
             end = begin + sum(1 for _ in group)
             parts.append(self._read_alike(images[begin:end], schema))
             begin = end
         return _stack(parts)
 
+    def _shape(self, image: Raw, schema: Raw) -> tuple[bytes, frozenset[str]]:
+        """Images with the same are read together: the schema; or, without one, which of the columns are there that may be called otherwise, or be missing."""
+        written = bytes(schema)
+        doubtful = {name for column in self.files.older for name in self.names_of(column)} | dict(
+            self.relation.defaults
+        ).keys()
+        if not doubtful or encodings_in(written) is not None:
+            return written, frozenset()
+        return written, frozenset(doubtful & decode(bytes(image), type=dict[str, Raw]).keys())
+
     def _read_alike(self, images: Sequence[Raw], schema: bytes) -> pa.Table:
         known = encodings_in(schema)
         encodings = self._probe(images) if known is None else known
-        wanted = {c.name: encodings[c.name] for c in self.relation.columns if c.name in encodings}
+        names = match_columns(self.relation, self.files, encodings.keys(), self.place)
+        wanted = {column: encodings[name] for column, name in names.items()}
         for name, encoding in wanted.items():
             if encoding.json is None:
                 raise SetupProblem(
@@ -313,20 +332,9 @@ class ImageReader:
                     place=self.place,
                     hint="take it out of the relation, or convert it in the connector (a transform, or a converter for its type)",
                 )
-        optional = {
-            c.name for c in self.relation.columns if c.type.nullable or self.relation.default_of(c.name) is not None
-        }
-        missing = [c.name for c in self.relation.columns if c.name not in wanted and c.name not in optional]
-        if missing:
-            raise SetupProblem(
-                f"has no column {', '.join(map(repr, missing))}",
-                kind="missing-column",
-                place=self.place,
-                hint=f"the table has {', '.join(sorted(encodings))}; the relation's columns have the same names",
-            )
-        table = _parse(images, wanted)
+        table = _parse(images, {name: wanted[column] for column, name in names.items()})
         columns = {
-            c.name: decode_column(table.column(c.name).combine_chunks(), wanted[c.name])
+            c.name: decode_column(table.column(names[c.name]).combine_chunks(), wanted[c.name])
             if c.name in wanted
             else self._missing(c.name, len(images))
             for c in self.relation.columns
@@ -338,16 +346,25 @@ class ImageReader:
         default = self.relation.default_of(name)
         return pa.nulls(rows) if default is None else pa.repeat(default, rows)
 
-    def _probe(self, images: Iterable[Raw]) -> dict[str, Encoding]:
+    def _probe(self, images: Sequence[Raw]) -> dict[str, Encoding]:
         """Without a schema: by the first value of each column, and what the column is declared as."""
-        types = {c.name: c.type for c in self.relation.columns}
+        types = {name: c.type for c in self.relation.columns for name in self.names_of(c.name)}
         first: dict[str, type | None] = {}
-        for image, _ in zip(images, range(PROBED_ROWS), strict=False):
+
+        def look(image: Raw) -> None:
             for name, value in json.loads(bytes(image)).items():
                 if first.get(name) is None:
                     first[name] = None if value is None else type(value)
+
+        for image in images[:PROBED_ROWS]:
+            look(image)
             if all(first.get(name) is not None for name in types):
                 break
+        for name in [*types, *self.files.waiting]:  # one that comes later, and has a value, is not missed either
+            if first.get(name) is None:
+                has_value = re.compile(rb"%s\s*:\s*(?!null)" % re.escape(json.dumps(name)).encode())
+                for later in islice((i for i in images[PROBED_ROWS:] if has_value.search(bytes(i))), 1):
+                    look(later)
         return {
             name: encoding_of(types[name], found, self.decimals, self.timestamps) if name in types else Encoding(None)
             for name, found in first.items()

@@ -95,8 +95,10 @@ class RowMaker:
             case "d" if old:
                 self.rows.append(_Row("D", message.before, *row, whole=not self.upsert))
             case "d" if self.upsert and is_object(_payload(change.key)):
-                empty = dict.fromkeys(c.name for c in self.reader.relation.columns)  # the key alone is known
-                image = {**empty, **json.loads(bytes(_payload(change.key)))}
+                key = json.loads(bytes(_payload(change.key)))  # that alone is known
+                columns = (self.reader.names_of(c.name) for c in self.reader.relation.columns)
+                empty = dict.fromkeys(next((name for name in names if name in key), names[0]) for names in columns)
+                image = {**empty, **key}
                 self.rows.append(_Row("D", Raw(json.dumps(image).encode()), *row, whole=False))
             case "u" | "d":
                 self._refuse_change(
@@ -180,7 +182,8 @@ class RowMaker:
         message = row.change.message
         if not is_object(message.before) or message.op != "u":
             return None
-        value = json.loads(bytes(message.before)).get(name)
+        before = json.loads(bytes(message.before))
+        value = next((before[known] for known in self.reader.names_of(name) if known in before), None)
         return value if isinstance(value, str) and value != self.placeholder else None
 
     def _fill_placeholders(self, table: pa.Table) -> pa.Table:

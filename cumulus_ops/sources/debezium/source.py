@@ -8,7 +8,7 @@ import logging
 import stat
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 
@@ -16,7 +16,7 @@ from cumulus_ops.append.delivery import Delivery, Part
 from cumulus_ops.catalog.catalog import Catalog
 from cumulus_ops.files.columns import RawFile
 from cumulus_ops.project.errors import SetupProblem
-from cumulus_ops.project.settings import Project, SourceSettings
+from cumulus_ops.project.settings import LandingSettings, Project, SourceSettings
 from cumulus_ops.sources.debezium.columns import ImageReader
 from cumulus_ops.sources.debezium.messages import BadLine, decode
 from cumulus_ops.sources.debezium.rows import PLACEHOLDER, RowMaker
@@ -176,6 +176,7 @@ class DebeziumSettings:
         timestamps: what integers in TIMESTAMP columns are without a schema: ``ms``, ``us`` or ``ns``.
         placeholder: the connector's ``unavailable.value.placeholder``.
         span_bytes: how much of the files is handed over at a time, if transactions allow it.
+        reading: relation -> the older names of its columns, and those that are not deployed yet.
     """
 
     name: str
@@ -188,6 +189,7 @@ class DebeziumSettings:
     timestamps: str | None = None
     placeholder: str = PLACEHOLDER
     span_bytes: int = SPAN_BYTES
+    reading: Mapping[str, LandingSettings] = field(default_factory=dict)
 
     def relation_of(self, names: Sequence[str]) -> str | None:
         """The relation of a table that may be called by any of some names."""
@@ -297,7 +299,8 @@ class DebeziumStream:
         self, begin: Position, end: Position, relation: Relation, place: str, is_first: bool
     ) -> Iterator[RawFile]:
         settings = self._settings
-        reader = ImageReader(relation, place, settings.decimals, settings.timestamps)
+        files = settings.reading.get(relation.name, LandingSettings())
+        reader = ImageReader(relation, place, settings.decimals, settings.timestamps, files)
         maker = RowMaker(reader, relation.name in settings.upserts, settings.placeholder)
         yield maker.raw(self._span(begin, end).numbered(), is_first)
 
@@ -447,4 +450,5 @@ def _settings(project: Project, settings: SourceSettings) -> DebeziumSettings:
         decimals.choice(("string", "base64")) if decimals else None,
         timestamps.choice(("ms", "us", "ns")) if timestamps else None,
         placeholder.text() if placeholder else PLACEHOLDER,
+        reading={relation.name: project.settings_of(relation.name) for relation in project.relations},
     )

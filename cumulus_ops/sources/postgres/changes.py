@@ -45,6 +45,7 @@ from cumulus_ops.sources.postgres.tables import (
     check_columns,
     check_server,
     check_tables,
+    columns_now,
     leaves,
     lsn_text,
     types_by_number,
@@ -289,7 +290,7 @@ class Changes:
         if self._is_reached():
             advance(session, settings, slot, self._begin)
         tables = {(t.schema, t.table): t for t in settings.tables}
-        check = partial(check_columns, settings)
+        check = partial(check_columns, settings, now=columns_now(session, settings))
         decoder = Decoder(
             tables,
             leaves(session, settings),

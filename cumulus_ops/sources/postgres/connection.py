@@ -43,13 +43,15 @@ MB = 1 << 20
 @dataclass(frozen=True)
 class TableSettings:
     """Which table a relation follows. ``mode`` is the relation's: ``upsert`` needs no more than keys in old rows, others need whole rows.
-    ``renamed``: (other name, declared column): how columns are called in the table, too, now or in changes that are still to be read."""
+    ``renamed``: (other name, declared column): how columns are called in the table, too, now or in changes that are still to be read. ``waiting``: columns
+    that are declared, and not deployed yet."""
 
     relation: Relation
     schema: str
     table: str
     mode: str = "trusted"
     renamed: tuple[tuple[str, str], ...] = ()
+    waiting: frozenset[str] = frozenset()
 
     def name_of(self, column: str, names: Collection[str]) -> str | None:
         """How a declared column is called among the names of a table's columns: as it is declared, if there is such a one.

@@ -188,12 +188,17 @@ def change_schema(settings: TableSettings) -> pa.Schema:
 
 @dataclass(frozen=True)
 class _Described:
-    """A table as the stream describes it: all its columns, where the relation's are among them, and their types."""
+    """A table as the stream describes it: all its columns, where the relation's are among them (None: it had none of the name then), and their types."""
 
     settings: TableSettings
     count: int
-    where: tuple[int, ...]
+    where: tuple[int | None, ...]
     types: tuple[str, ...]
+
+    def default_of(self, place: int) -> str | None:
+        """What a column is in rows that were written before it was there; None for NULL, and if it was there."""
+        relation = self.settings.relation
+        return relation.default_of(relation.columns[place].name) if self.where[place] is None else None
 
 
 @dataclass(frozen=True)
@@ -279,8 +284,9 @@ class Decoder:
         if problem is not None:
             return problem
         names = list(types)
-        wanted = [settings.name_of(c.name, types) or c.name for c in settings.relation.columns]
-        return _Described(settings, count, tuple(map(names.index, wanted)), tuple(types[name] for name in wanted))
+        wanted = [settings.name_of(c.name, types) for c in settings.relation.columns]
+        where = tuple(None if name is None else names.index(name) for name in wanted)
+        return _Described(settings, count, where, tuple("text" if name is None else types[name] for name in wanted))
 
     def _changes(
         self, data: np.ndarray, starts: np.ndarray, kind: np.ndarray, event: np.ndarray
@@ -321,12 +327,14 @@ def _blocks(
     whole_only = table.settings.mode != "upsert"
     inserts, deletes, updates = mine[which == INSERT_], mine[which == DELETE_], mine[which == UPDATE_]
     new, _ = parse_rows(data, starts[inserts] + 6, table.count)
-    blocks = [_Block(inserts * 2, np.full(len(inserts), INSERT, np.int8), _pick_wanted(table, new))]
+    blocks = [_Block(inserts * 2, np.full(len(inserts), INSERT, np.int8), _pick_wanted(table, new, len(inserts)))]
     old, _ = parse_rows(data, starts[deletes] + 6, table.count)
     letter = data[starts + 5]
     letter = np.where(letter == WHOLE, KEY, letter) if incomplete else letter
     is_bare = (letter[deletes] == KEY) & whole_only
-    blocks.append(_Block(deletes * 2, np.where(is_bare, BARE, DELETE).astype(np.int8), _pick_wanted(table, old)))
+    blocks.append(
+        _Block(deletes * 2, np.where(is_bare, BARE, DELETE).astype(np.int8), _pick_wanted(table, old, len(deletes)))
+    )
     for chosen in (WHOLE, KEY):
         some = updates[letter[updates] == chosen]
         old, ends = parse_rows(data, starts[some] + 6, table.count)
@@ -334,24 +342,27 @@ def _blocks(
         if chosen == WHOLE:
             new = [n.filled_from(o) for n, o in zip(new, old, strict=True)]
         bad = BARE if chosen == KEY and whole_only else None
-        blocks += _pair(table, some, _pick_wanted(table, old), _pick_wanted(table, new), bad)
+        old, new = (_pick_wanted(table, fields, len(some)) for fields in (old, new))
+        blocks += _pair(some, old, new, bad)
     some = updates[(letter[updates] != WHOLE) & (letter[updates] != KEY)]
     new, _ = parse_rows(data, starts[some] + 6, table.count)
-    fields = _pick_wanted(table, new)
+    fields = _pick_wanted(table, new, len(some))
     op = np.where(_is_partial(fields, len(some)), PARTIAL, BARE if whole_only else UPDATE).astype(np.int8)
     blocks.append(_Block(some * 2, op, fields))
     return blocks
 
 
-def _pair(table: _Described, some: np.ndarray, old: list[Fields], new: list[Fields], bad: int | None) -> list[_Block]:
+def _pair(some: np.ndarray, old: list[Fields], new: list[Fields], bad: int | None) -> list[_Block]:
     """Updates as the deletion of the old row and the insertion of the new one."""
     delete = np.full(len(some), DELETE if bad is None else bad, np.int8)
     insert = np.where(_is_partial(new, len(some)), PARTIAL, INSERT).astype(np.int8)
     return [_Block(some * 2, delete, old), _Block(some * 2 + 1, insert, new)]
 
 
-def _pick_wanted(table: _Described, fields: list[Fields]) -> list[Fields]:
-    return [fields[i] for i in table.where]
+def _pick_wanted(table: _Described, fields: list[Fields], rows: int) -> list[Fields]:
+    nowhere = np.zeros(rows, np.int64)
+    missing = Fields(np.full(rows, NULL, np.uint8), nowhere, nowhere)
+    return [missing if i is None else fields[i] for i in table.where]
 
 
 def _is_partial(fields: list[Fields], count: int) -> np.ndarray:
@@ -365,11 +376,16 @@ def _table(table: _Described, data: np.ndarray, event: np.ndarray, blocks: list[
     """The blocks' rows in the order of their messages."""
     order = np.concatenate([b.order for b in blocks])
     sort = np.argsort(order, kind="stable")
+    op = np.concatenate([b.op for b in blocks])[sort]
+    is_by_key = (op == DELETE) & (table.settings.mode == "upsert")
     columns = []
     for i, type_ in enumerate(table.types):
         field = Fields.concat([b.fields[i] for b in blocks]).take(sort)
-        columns.append(readable(field.texts(data), type_))
-    op = np.concatenate([b.op for b in blocks])[sort]
+        default = table.default_of(i)
+        texts = readable(field.texts(data), type_)
+        if default is not None:  # a delete by key says nothing of the other columns
+            texts = pc.if_else(pa.array(is_by_key), pa.scalar(None, pa.string()), default)
+        columns.append(texts)
     columns.append(pa.DictionaryArray.from_arrays(pa.array(op, pa.int8()), OPERATIONS))
     columns.append(pa.array(event[order[sort] // 2], pa.int64()))
     return pa.Table.from_arrays(columns, schema=change_schema(table.settings))

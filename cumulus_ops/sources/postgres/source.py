@@ -195,7 +195,7 @@ def _rename_columns(tables: tuple[TableSettings, ...], item: Item | None) -> tup
         return tables
     entries = dict(item.section(tuple(table.relation.name for table in tables)).items())
     return tuple(
-        replace(table, renamed=tuple(_other_names(table, entries[table.relation.name])))
+        replace(table, renamed=(*_other_names(table, entries[table.relation.name]), *table.renamed))
         if table.relation.name in entries
         else table
         for table in tables
@@ -220,7 +220,10 @@ def _table(project: Project, name: str, text: str, item: Item) -> TableSettings:
             f"{text!r} is no table's name", kind="bad-table", hint='write schema.table, or "Odd schema"."Odd name"'
         )
     mode = project.keys[name].mode if name in project.keys else "trusted"
-    return TableSettings(relations[name], _bare(match["schema"] or "public"), _bare(match["table"]), mode)
+    files = project.settings_of(name)
+    older = tuple((other, column) for column, others in files.older.items() for other in others)
+    place = _bare(match["schema"] or "public"), _bare(match["table"])
+    return TableSettings(relations[name], *place, mode, older, files.waiting)
 
 
 def _bare(identifier: str) -> str:

@@ -9,7 +9,7 @@ from typing import Any
 
 from psycopg2 import sql
 
-from cumulus_ops.project.errors import IntegrityProblem, SetupProblem
+from cumulus_ops.project.errors import COLUMN_NOT_DEPLOYED, IntegrityProblem, SetupProblem, columns_wait
 from cumulus_ops.sources.postgres.connection import Connection, PostgresSettings, TableSettings, one, rows, stopped
 from cumulus_ops.sources.postgres.pgoutput import BUILT_IN, may_hold, suitable
 
@@ -19,6 +19,7 @@ __all__ = [
     "check_columns",
     "check_server",
     "check_tables",
+    "columns_now",
     "leaves",
     "lsn_number",
     "lsn_text",
@@ -196,14 +197,58 @@ def _table(session: Connection, settings: PostgresSettings, wanted: TableSetting
     return Table(wanted, types, kind == "p")
 
 
-def check_columns(settings: PostgresSettings, wanted: TableSettings, types: Mapping[str, str]) -> SetupProblem | None:
-    """What is wrong with a table's columns: each of the relation's has to be there, with a type that means the same."""
+def columns_now(session: Connection, settings: PostgresSettings) -> dict[TableSettings, tuple[str, ...]]:
+    """The columns that tables have now, in the order in which they were added."""
+    found = {}
+    for table in settings.tables:
+        numbers = rows(session, TABLE, (table.schema, table.table))
+        found[table] = tuple(name for name, *_ in rows(session, COLUMNS, (numbers[0][0],))) if numbers else ()
+    return found
+
+
+def came_later(column: str, then: Sequence[str], now: Sequence[str]) -> bool:
+    """Whether a table got a column after some of its rows were written: none of the columns that it had then can have been this one by another name.
+
+    >>> [came_later("tag", then, ("id", "item", "tag")) for then in (("id", "item"), ("id", "gone", "item"), ("id", "item", "label"))]
+    [True, True, False]
+
+    Args:
+        column: how it is called now.
+        then: the table's columns at that time,
+        now: and now, each in the order in which they were added.
+    """
+    place = {name: i for i, name in enumerate(now)}
+    for i, other in enumerate(then):
+        before, after = ([place[name] for name in names if name in place] for names in (then[:i], then[i + 1 :]))
+        if other not in place and max(before, default=-1) < place[column] < min(after, default=len(now)):
+            return False
+    return True
+
+
+def check_columns(
+    settings: PostgresSettings,
+    wanted: TableSettings,
+    types: Mapping[str, str],
+    now: Mapping[TableSettings, tuple[str, ...]] | None = None,
+) -> SetupProblem | None:
+    """What is wrong with a table's columns: each of the relation's has to be there, with a type that means the same. One that the table got
+    since the rows were written may be missing, if it may be NULL or has a default; ``now``: the columns that tables have by now."""
+    present = (now or {}).get(wanted, ())
+    waiting = sorted(name for name in wanted.waiting if name in types)
+    if waiting:
+        hint = "`cumulus deploy`: then it goes on where it is, and nothing is lost"
+        return stopped(settings, f"{wanted.place} {columns_wait(waiting)}", COLUMN_NOT_DEPLOYED, hint)
     for column in wanted.relation.columns:
         name = wanted.name_of(column.name, types)
+        is_optional = column.type.nullable or wanted.relation.default_of(column.name) is not None
+        later = wanted.name_of(column.name, present)
+        if name is None and is_optional and later is not None and came_later(later, list(types), present):
+            continue
         if name is None:
             hint = (
                 f"the table had {', '.join(types)} then; if one of them is {column.name} under another name, write `renamed: {{{wanted.relation.name}: "
-                f"{{OTHER_NAME: {column.name}}}}}` below the source in cumulus.yaml: reading goes on where it was, and nothing is lost"
+                f"{{OTHER_NAME: {column.name}}}}}` below the source in cumulus.yaml, or declare it `{{type: .., was: {column.name}}}` by its new name, and deploy: "
+                "reading goes on where it was, and nothing is lost"
             )
             return stopped(settings, f"{wanted.place} has no column {column.name!r}", "no-column", hint)
         if not may_hold(column.type, types[name]):
