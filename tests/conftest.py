@@ -14,9 +14,10 @@ from xdist.remote import Producer
 from xdist.scheduler import LoadScopeScheduling
 
 import cumulus_ops  # noqa: F401 - the language's tests match regular expressions, which it does not do by itself
-from tests.support.sharing import share_catalogs, use_memory
+from tests.support.sharing import share_bytecode, share_catalogs, use_memory
 
 use_memory()  # before pytest asks where temporary folders lie
+share_bytecode()
 os.environ.setdefault("PYSPARK_PYTHON", sys.executable)  # Spark's workers must find this environment's packages
 
 #: What the tests draw at random is the same in each run, so that a change that fails is the change's fault. ``--hypothesis-profile=random`` draws anew.

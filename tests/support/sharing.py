@@ -1,10 +1,11 @@
-"""What all tests of a process share, so that none pays again for what another has made: temporary folders in memory, an empty
+"""What all tests of a process share, so that none pays again for what another has made: temporary folders in memory, bytecode, an empty
 catalog that is copied, statements that SQLAlchemy has compiled; and, for those that say so, compiled programs."""
 
 from __future__ import annotations
 
 import os
 import shutil
+import sys
 import tempfile
 from collections.abc import Iterator, MutableMapping
 from contextlib import contextmanager
@@ -19,7 +20,7 @@ from cumulus_ops.catalog import database
 from cumulus_ops.opening import runtime
 from cumulus_ops.project.settings import Project
 
-__all__ = ["initialise_again", "share_catalogs", "use_memory"]
+__all__ = ["initialise_again", "share_bytecode", "share_catalogs", "use_memory"]
 
 #: Where Linux has a file system in memory, and how much room the tests want there: they remove what they made when they pass.
 MEMORY, ROOM_BYTES = Path("/dev/shm"), 6 << 30
@@ -31,6 +32,13 @@ def use_memory() -> None:
     if "TMPDIR" not in os.environ and MEMORY.is_dir() and shutil.disk_usage(MEMORY).free > ROOM_BYTES:
         os.environ["TMPDIR"] = str(MEMORY)
         tempfile.tempdir = None  # somebody may have asked already
+
+
+def share_bytecode() -> None:
+    """Let what one process has compiled be there for the next ones. Where that is forbidden, as in images of containers, each of hundreds of processes that tests start
+    compiles what it imports: half of the time of importing Airflow or Great Expectations."""
+    sys.dont_write_bytecode = False
+    os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 
 
 @contextmanager
