@@ -7,9 +7,13 @@ import os
 from pathlib import Path
 
 import pytest
+from alembic.autogenerate import compare_metadata
+from alembic.migration import MigrationContext
 
+from cumulus_ops.catalog.tables import metadata
 from cumulus_ops.epochs.driver import run_waiting
 from cumulus_ops.epochs.scrubbing import scrub
+from cumulus_ops.epochs.status import status
 from cumulus_ops.opening.runtime import initialise, open_runtime
 from tests.support.logs import logged_events
 from tests.support.projects import engine_maps, interpret, oracle_maps
@@ -40,9 +44,22 @@ def test_a_stored_state_goes_on(name: str, tmp_path: Path) -> None:
         assert not found.damaged_files
 
 
+def test_migrations_lead_from_a_stored_catalog_to_the_tables_of_the_code(tmp_path: Path) -> None:
+    project = restore("shop", tmp_path)
+    initialise(project)
+    with open_runtime(project) as rt, rt.catalog.database.engine.connect() as connection:
+        differences = list(
+            compare_metadata(MigrationContext.configure(connection, opts={"compare_type": True}), metadata)
+        )
+        assert not differences, f"add a migration (catalog/migrations/versions): {differences}"
+        assert status(rt).epochs
+
+
 def test_a_stored_state_has_one_of_each(tmp_path: Path) -> None:
     """What is not in it would not be noticed to be unreadable."""
-    with open_runtime(restore("shop", tmp_path)) as rt:
+    project = restore("shop", tmp_path)
+    initialise(project)
+    with open_runtime(project) as rt:
         relations = {net.relation for net in rt.catalog.net_tables.all()}
         assert relations == {"orders", "customers"}
         assert [revision.since for revision in rt.catalog.revisions.all()] == [0, 2]

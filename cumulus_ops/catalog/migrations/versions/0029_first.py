@@ -1,4 +1,4 @@
-"""All tables. As long as no version is released this is the only migration, and changes with the tables; from then on, each change has one of its own."""
+"""All tables as they are now. What has been added since there were projects to go on with has a migration of its own after this one, for their catalogs (decision 70)."""
 
 from alembic import op
 
