@@ -42,7 +42,8 @@ class Data:
 
 @dataclass(frozen=True)
 class Mark:
-    """Nothing more with a time up to ``time`` will come: for a child that nothing was for, and first of all after a restart."""
+    """Nothing more with a time up to ``time`` will come: for a child that nothing was for, and first of all after a restart. Then ``clock`` says
+    which inputs are passed by with that, and ``resumed`` that the sender is no longer being replayed, so that it knows all that it will."""
 
     source: str
     target: str
@@ -50,6 +51,7 @@ class Mark:
     time: int
     since: tuple[Clock, ...] = ()
     horizons: tuple[tuple[str, int], ...] = ()
+    clock: Clock | None = None
     resumed: bool = False
 
 

@@ -177,6 +177,8 @@ class Node:
         self._hear(message.source, message.since, message.horizons)
         last = next((diff for diff in message.since if (diff.node, diff.time) == (message.source, message.time)), None)
         self.seen[message.source] = self.seen[message.source].apply(last or Clock(message.source, message.time))
+        if message.clock:
+            self.seen[message.source] = self.seen[message.source].apply(message.clock)
         if self.replay and message.resumed:
             self.replay.marks.discard(message.source)
         return self._try_replay()
@@ -202,17 +204,23 @@ class Node:
     def _process(self, diff: Clock, parent: str, payload: Any, *, known: bool = False) -> list[NodeMessage]:
         """Note the diff, apply it, process the payload, log the output, send it (3.1.4, steps 1 to 4)."""
         diff = diff.cut(self.tolerance + 2)
+        made = self.operator.process(self.state, parent, payload)
+        outputs = {child: output for child, output in made.items() if not self._had(child, diff, known)}
+        if made and not outputs and not self.operator.stateful and not known:
+            # Everybody got it, at a time that nobody needs to know any more.
+            self.clock = self.clock.apply(Clock(self.name, 0, diff.below))
+            return []
         self._note(diff, carry=self.complete)
         self.clock = self.clock.apply(diff)
-        outputs = self.operator.process(self.state, parent, payload)
-        if not known:
-            # What a child has it got at a time that nobody needs to know any more; it must not get it again.
-            outputs = {child: output for child, output in outputs.items() if not self._has(child, diff.origin)}
-        self.payloads.append(Output(diff.time, diff, dict(outputs)))
+        self.payloads.append(Output(diff.time, diff, outputs))
         return [message for child in outputs for message in self._send(child)]
 
-    def _has(self, child: str, origin: Origin | None) -> bool:
-        return origin is not None and child in self.has and origin[1] <= self.has[child].time_of(origin[0])
+    def _had(self, child: str, diff: Clock, known: bool) -> bool:
+        """Whether a child got what is made of an input at another time, before this node was restarted: it must not get it again."""
+        if child not in self.has or not diff.origin:
+            return False
+        parent, time = diff.origin
+        return time <= self.has[child].time_of(parent) and (not known or diff.time > self.has[child].time)
 
     def _send(self, child: str) -> list[NodeMessage]:
         """Send what is logged for a child and was not sent (3.2.3: on the sending side nothing is sent twice)."""
@@ -296,7 +304,7 @@ class Node:
         """The last message of a parent that this node will not ask for again."""
         if self.operator.stateful:
             return self.checkpoint_clock.time_of(parent)
-        if not self.operator.commutes:
+        if self.complete or not self.operator.commutes:
             return self.diffs.clock_at(self.name, self.horizon).time_of(parent)
         # Times do not ascend with those of inputs here. What is in the log for somebody may have to be made again.
         kept = (output.diff.origin for output in self.payloads.outputs if output.payloads)
@@ -352,7 +360,14 @@ class Node:
         self.carried[child] = len(self.journal)
         lives = (self.life, self.lives[child])
         passed = max(self.sent[child], self.stable[child])
-        return Mark(self.name, child, lives, passed, known, self._horizons(), resumed=self.replay is None)
+        clock = Clock(self.name, passed, tuple(self._passed(parent, passed, child) for parent in self.parents))
+        return Mark(self.name, child, lives, passed, known, self._horizons(), clock, resumed=self.replay is None)
+
+    def _passed(self, parent: str, time: int, child: str) -> Clock:
+        """The last input of a parent up to which all that was made for a child has at most this time."""
+        later = (output.diff.origin for output in self.payloads.after(time, child))
+        first = min((o[1] for o in later if o and o[0] == parent), default=None)
+        return Clock(parent, self.clock.time_of(parent) if first is None else first - 1)
 
     # --- when this node has failed (3.2.2, 3.3.3) ------------------------------------------------------------------------------
 
@@ -391,7 +406,7 @@ class Node:
             node.has[report.node] = report.has
             node.stable[report.node] = report.stable
             node.sent[report.node] = node.marked[report.node] = report.has.time
-        if not operator.stateful and not operator.commutes:
+        if not operator.stateful and (node.complete or not operator.commutes):
             base = max(node.horizon, node.diffs.folded[name].time if name in node.diffs.folded else 0)
             node.clock = rollback_clock(node.clock, start.reports, base).cut(tolerance + 2)
         node._begin_replay(start.reports)
@@ -468,7 +483,11 @@ class Node:
         targets = {origin: time for time, origin in replay.known.items()}
         for origin, message in list(waiting.items()):
             outputs = self.operator.process(self.state, message.source, message.payload)
-            children = tuple(c for c in outputs if origin in targets or not self._has(c, origin))
+            children = tuple(
+                c
+                for c in outputs
+                if origin in targets or not self._had(c, message.diff.extend(self.name, 0), known=False)
+            )
             if children or origin in targets:
                 inputs.append(Input(*origin, children))
             else:
@@ -489,17 +508,18 @@ class Node:
         if time is None:
             return self._process_input(message)
         if self.complete:
-            return [*self._process_input(message, time, known=True), *self._send_all()]
-        outputs = dict(self.operator.process(self.state, message.source, message.payload))
-        old = {child: output for child, output in outputs.items() if self._has(child, message.origin)}
-        new = {child: output for child, output in outputs.items() if child not in old}
-        for at, payloads in ((time, old), (self.clock.time + 1, new)):
+            return self._process_input(message, time, known=True) + self._send_all()
+        made = self.operator.process(self.state, message.source, message.payload)
+        before = message.diff.extend(self.name, time).cut(self.tolerance + 2)
+        after = message.diff.extend(self.name, self.clock.time + 1).cut(self.tolerance + 2)
+        new = {child: output for child, output in made.items() if not self._had(child, after, known=False)}
+        old = {c: output for c, output in made.items() if c not in new and not self._had(c, before, known=True)}
+        for diff, payloads in ((before, old), (after, new)):
             if payloads:
-                diff = message.diff.extend(self.name, at).cut(self.tolerance + 2)
                 self._note(diff, carry=False)
                 self.clock = self.clock.apply(diff)
-                self.payloads.append(Output(at, diff, payloads))
-        self.clock = self.clock.apply(message.diff.extend(self.name, 0).cut(self.tolerance + 2))
+                self.payloads.append(Output(diff.time, diff, payloads))
+        self.clock = self.clock.apply(Clock(self.name, 0, before.below))
         return self._send_all()
 
     def _send_all(self) -> list[NodeMessage]:
