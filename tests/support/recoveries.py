@@ -130,6 +130,8 @@ class World:
             answer = isinstance(message, (Report, Started, Recovered))
             target = "" if answer else message.target if isinstance(message, (Data, Mark, Stable)) else message.node
             self.counts[type(message).__name__] += 1
+            if isinstance(message, Recovered):
+                self.counts.update(message.counts)
             self.channels.setdefault((source, target), deque()).append(message)
 
     def deliver(self) -> bool:
@@ -206,22 +208,15 @@ class World:
             self.send("", list(self.controller.failed([name])))
 
     def run(self, steps: int, failures: int, most: int = 1) -> None:
-        """Steps at random, with at most so many times nodes fail; then until all is quiet."""
+        """Steps at random, with at most so many times nodes fail; then until all is quiet. Channels are long in some runs, and short in others."""
+        steps_of = {self.inject: 15, self.keep_house: self.draw.choice((1, 5)), self.store: 5, self.notice: 5}
+        steps_of |= {self.deliver: self.draw.choice((15, 30, 70))}
         for _ in range(steps):
-            chance = self.draw.random()
-            if chance < 0.15:
-                self.inject()
-            elif chance < 0.20:
-                self.keep_house()
-            elif chance < 0.25:
-                self.store()
-            elif chance < 0.27 and failures:
+            if failures and self.draw.random() < 0.02:
                 failures -= 1
                 self.fail(most)
-            elif chance < 0.32:
-                self.notice()
-            else:
-                self.deliver()
+            (step,) = self.draw.choices(list(steps_of), list(steps_of.values()))
+            step()
         self.settle()
 
     def settle(self) -> None:

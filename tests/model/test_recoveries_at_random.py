@@ -1,0 +1,62 @@
+"""Nodes fail at any moment, several at once and during recoveries; what is done in the end is an execution without failures.
+
+``RECOVERIES=3000 pytest tests/model/test_recoveries_at_random.py`` plays more of them; ``SEED=10000`` takes other ones.
+"""
+
+import os
+from collections import Counter
+
+import pytest
+
+from m3.recovery.graph import RecoveryError, flow_of
+from m3.recovery.node import Node
+from tests.support.recoveries import KINDS, Work, World, draw_world
+
+COUNT = int(os.environ.get("RECOVERIES", "25"))
+SEED = int(os.environ.get("SEED", "0"))
+
+
+@pytest.mark.parametrize("kinds", [KINDS, ("router",), ("spread", "sum"), ("sequence",)], ids="-".join)
+@pytest.mark.parametrize("tolerance", [1, 2, 3])
+def test_what_is_left_is_an_execution_without_failures(tolerance: int, kinds: tuple[str, ...]) -> None:
+    counts: Counter[str] = Counter()
+    for seed in range(SEED, SEED + COUNT):
+        world = draw_world(seed, tolerance, kinds)
+        world.run(250, failures=4, most=tolerance)
+        try:
+            world.judge()
+        except AssertionError as wrong:
+            raise AssertionError(f"seed {seed}: {wrong}") from wrong
+        counts += world.counts
+    assert counts["failures"] > COUNT
+    assert counts["failures during a recovery"] > COUNT / 10
+    if "router" in kinds and tolerance == 1:
+        assert counts["tables"]
+
+
+def test_nobody_but_the_failed_node_is_rolled_back() -> None:
+    world = draw_world(5, 1)
+    world.run(200, failures=0)
+    before = dict(world.nodes)
+    victim = next(n for n in world.flow.order if world.flow.parents[n] and world.flow.children[n])
+    world.dead.append(victim)
+    del world.nodes[victim]
+    world.settle()
+    world.judge()
+    assert {name for name, node in world.nodes.items() if node is not before[name]} == {victim}
+
+
+def test_more_failures_in_a_row_than_are_tolerated_are_refused() -> None:
+    flow = flow_of([("s", "a"), ("a", "b"), ("b", "c")])
+    world = World(flow, {"s": "source", "a": "router", "b": "router", "c": "sequence"}, 1, 0)
+    world.controller.failed(["b"])
+    with pytest.raises(RecoveryError, match="a -> b are lost at once") as refused:
+        world.controller.failed(["a"])
+    assert refused.value.kind == "lost-lineage"
+    assert "roll all back" in refused.value.hint
+
+
+def test_a_node_that_keeps_nothing_and_sends_nowhere_is_refused() -> None:
+    flow = flow_of([("s", "a")])
+    with pytest.raises(RecoveryError, match="a keeps nothing and sends to nobody"):
+        Node("a", flow, Work("a", "router", ()))
