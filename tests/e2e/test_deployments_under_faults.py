@@ -17,12 +17,12 @@ from cumulus_ops.project.errors import RevisionOver
 from cumulus_ops.project.processes import DEPLOY_POINTS
 from cumulus_ops.project.settings import Project
 from cumulus_ops.query.read import read_view
-from tests.model.test_deployments import POOL, World
 from tests.support.children import start, wait
 from tests.support.drops import make_shop
 from tests.support.leases import lapse
 from tests.support.logs import logged_maps
 from tests.support.projects import engine_maps
+from tests.support.worlds import POOL, World
 
 
 def deploy_and_die(project: Project, fault: str) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from decimal import Decimal
 from random import Random
 
 import pytest
@@ -18,26 +17,9 @@ from m3.interpreter import Interpreter
 from m3.program import Column, Program, Relation
 from tests.support import tpch_small
 from tests.support.random_programs import RELATIONS, sql_views
+from tests.support.worlds import DERIVED, events
 
 QUICK = settings(max_examples=40, deadline=None, suppress_health_check=list(HealthCheck), phases=(Phase.generate,))
-#: Views with derived maps, and pairs of views that differ in one place.
-DERIVED = (
-    "SELECT a, MIN(b) AS low, MAX(b) AS high FROM r GROUP BY a",
-    "SELECT a, MIN(b) AS low FROM r GROUP BY a",
-    "SELECT s.c, MIN(s.x) AS low FROM r JOIN s ON r.b = s.b GROUP BY s.c",
-    "SELECT a, COUNT(DISTINCT b) AS n FROM r GROUP BY a",
-    "SELECT DISTINCT s.c FROM r JOIN s ON r.b = s.b",
-    "SELECT a, SUM(b) AS n FROM r GROUP BY a HAVING SUM(b) > 2",
-    "SELECT a, SUM(b) AS n FROM r GROUP BY a HAVING SUM(b) > 3",
-    "SELECT r.a, COUNT(*) AS n FROM r WHERE EXISTS (SELECT 1 FROM s WHERE s.b = r.b) GROUP BY r.a",
-    "SELECT r.a, COUNT(*) AS n FROM r WHERE NOT EXISTS (SELECT 1 FROM s WHERE s.b = r.b AND s.x > 0) GROUP BY r.a",
-    "SELECT r.a, s.c, t.n FROM r LEFT JOIN s ON r.b = s.b LEFT JOIN t ON s.c = t.c",
-    "SELECT a, b, ROW_NUMBER() OVER (PARTITION BY a ORDER BY b) AS place FROM r",
-    "SELECT a, b, RANK() OVER (PARTITION BY a ORDER BY b DESC) AS place FROM r",
-    "SELECT COUNT(*) AS n FROM (SELECT a, SUM(b) AS s FROM r GROUP BY a) q WHERE q.s > (SELECT AVG(b) FROM r)",
-    "SELECT t.n, SUM(s.x) AS total FROM s JOIN t ON s.c = t.c GROUP BY t.n",
-    "SELECT t.n, SUM(s.x) AS total FROM s JOIN t ON s.c = t.c GROUP BY t.n ORDER BY total DESC LIMIT 2",
-)
 
 
 @st.composite
@@ -45,25 +27,6 @@ def projects(draw: st.DrawFn) -> dict[str, str]:
     """Some views, under names that say nothing of what they are."""
     texts = [*draw(sql_views()).values(), *draw(st.lists(st.sampled_from(DERIVED), max_size=4, unique=True))]
     return {f"v{i}": text for i, text in enumerate(draw(st.permutations(texts)))}
-
-
-def events(seed: int, count: int = 60) -> list[tuple[int, str, tuple[object, ...]]]:
-    """A stream; deletes are of rows that are there."""
-    random, rows = Random(seed), list[tuple[str, tuple[object, ...]]]()
-    found = []
-    for _ in range(count):
-        if rows and random.random() < 0.3:
-            found.append((-1, *rows.pop(random.randrange(len(rows)))))
-            continue
-        name, key, other = random.choice("rst"), random.randrange(4), random.randrange(4)
-        row = {
-            "r": (key, other),
-            "s": (key, other or None, Decimal(random.randrange(-200, 300)) / 100),
-            "t": (key, ("", "x", "y", "yes")[other]),
-        }[name]
-        rows.append((name, row))
-        found.append((1, name, row))
-    return found
 
 
 def run(program: Program, stream: list[tuple[int, str, tuple[object, ...]]]) -> Interpreter:

@@ -12,14 +12,13 @@ from random import Random
 
 import pytest
 
-from cumulus_ops.deploying.deploy import deploy
 from cumulus_ops.epochs import compacting
-from cumulus_ops.opening.runtime import Runtime, initialise, open_runtime
+from cumulus_ops.opening.runtime import Runtime
 from m3.datatypes import INT, STRING, Type, decimal
 from m3.program import Column, Program, Relation
-from tests.model.test_deployments import COORDINATORS, World
-from tests.support.projects import Event, append_events, make_project
+from tests.support.projects import Event, append_events
 from tests.support.random_programs import RELATIONS
+from tests.support.worlds import World, play
 
 #: `DEPLOYMENTS=200` plays more of them.
 SEEDS = int(os.environ.get("DEPLOYMENTS", "8"))
@@ -47,9 +46,7 @@ class ChangingWorld(World):
         self.alive: list[tuple[str, dict[str, object]]] = []
         self.logged: dict[int, list[tuple[str, int, dict[str, object]]]] = {}
         self.happened = self.logged
-        self.count = 0
-        self.project = make_project(folder, RELATIONS, views=self.some_views(), coordinators=COORDINATORS)
-        initialise(self.project)
+        self.begin(folder)
 
     def some_views(self) -> dict[str, str]:
         """Views as the columns are called now, one of them of a column that was added."""
@@ -184,34 +181,6 @@ def _cast(value: object, type_: Type) -> object:
     return Decimal(str(value)).quantize(Decimal(1).scaleb(-type_.scale))
 
 
-def play(folder: Path, seed: int, changes: int = 4) -> int:
-    """A project's life; returns how many deployments changed relations."""
-    world = ChangingWorld(folder, seed)
-    done = 0
-    for _ in range(changes):
-        with open_runtime(world.project) as rt:
-            for _ in range(world.random.randint(2, 14)):
-                world.act(rt)
-        world.change_relations()
-        changed = dataclasses.replace(
-            world.project, relations=tuple(world.relations), views=world.some_views(), renamed=world.renamed
-        )
-        with open_runtime(changed) as rt:
-            done += deploy(rt) is not None
-        world.project = changed
-        with open_runtime(world.project) as rt:
-            assert rt.program.relations[: len(world.relations)] == tuple(world.relations)
-            for said, declared in zip(rt.program.relations, world.relations, strict=False):
-                assert dict(said.defaults) == dict(declared.defaults)
-            for _ in range(world.random.randint(0, 6)):
-                world.act(rt)
-            world.finish(rt)
-            epoch = rt.catalog.snapshots.newest()
-            if epoch >= 0:
-                world.check_snapshot(rt, epoch)
-    return done
-
-
 @pytest.mark.parametrize("seed", range(SEEDS))
 def test_random_changes_of_relations_between_random_steps(
     tmp_path: Path, seed: int, monkeypatch: pytest.MonkeyPatch
@@ -219,4 +188,4 @@ def test_random_changes_of_relations_between_random_steps(
     """Every second one reads net tables wherever it can."""
     if seed % 2:
         monkeypatch.setattr(compacting, "is_due", lambda *_: True)
-    assert play(tmp_path, seed) > 0
+    assert play(ChangingWorld(tmp_path, seed)) > 0
