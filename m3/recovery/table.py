@@ -186,10 +186,13 @@ def solve(table: Table) -> Columns:
 
 def fill_in_order(table: Table) -> Columns:
     """The table of a single parent: its inputs in their order, each target in its column, each other one as far left as it may stand."""
-    last_target = max((i for i, entry in enumerate(table.inputs) if entry.origin in table.column_of), default=-1)
+    last_target = max((i for i, entry in enumerate(table.inputs) if entry.origin in table.column_of), default=0)
     placed, column = dict(table.targets), table.first
     for entry in table.inputs[:last_target]:
-        column = table.column_of.get(entry.origin, _next_free(table, column))
+        if entry.origin in table.column_of:
+            column = table.column_of[entry.origin]
+        else:
+            column = _next_free(table, max(column, *(table.markers.get(child, 0) for child in entry.children), 0))
         placed[column] = entry.origin
         column += 1
     return placed

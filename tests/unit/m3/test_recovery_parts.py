@@ -1,0 +1,273 @@
+"""Clocks against full vectors, the solver against brute force, logs against what is cut off them."""
+
+import random
+from itertools import pairwise, product
+from unittest.mock import patch
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from m3 import check, parse
+from m3.recovery import table as tables_module
+from m3.recovery.clock import Clock, merge, parse_clock, zero_clock
+from m3.recovery.controller import Heartbeats
+from m3.recovery.graph import RecoveryError, ancestors, flow_of, longest_chain, neighbourhood, paths, segment_flow
+from m3.recovery.logs import DiffLog, Output, PayloadLog
+from m3.recovery.table import Input, Table, count_orders, count_tables, fill_in_order, solve, tables
+
+# --- clocks --------------------------------------------------------------------------------------------------------------
+
+
+@st.composite
+def flows(draw):
+    """A graph without cycles, of a few layers."""
+    count = draw(st.integers(2, 7))
+    pairs = [(f"N{i}", f"N{j}") for i in range(count) for j in range(i + 1, count)]
+    return flow_of(draw(st.lists(st.sampled_from(pairs), min_size=1, unique=True)), [f"N{i}" for i in range(count)])
+
+
+@settings(deadline=None)
+@given(flows(), st.integers(0, 10**6), st.sampled_from([None, 2, 3]))
+def test_clocks_are_what_full_vectors_say(flow, seed, levels):
+    """Each node keeps, beside its clock, the times of all paths as a plain table."""
+    draw = random.Random(seed)
+    clocks = {node: zero_clock(flow, node, levels) for node in flow.order}
+    vectors = {node: dict.fromkeys(paths(flow, node), 0) for node in flow.order}
+    waiting = [("", node, None, {}) for node in flow.order for _ in range(3)]
+    while waiting:
+        _, node, diff, vector = waiting.pop(draw.randrange(len(waiting)))
+        time = clocks[node].time + 1
+        made = diff.extend(node, time) if diff else Clock(node, time)
+        assert made.is_linear
+        clocks[node] = clocks[node].apply(made if levels is None else made.cut(levels))
+        lineage = {(node, *path): t for path, t in vector.items()} | {(node,): time}
+        for path, t in lineage.items():
+            vectors[node][path] = max(vectors[node].get(path, 0), t)
+        waiting += [(node, child, made, lineage) for child in flow.children[node] if draw.random() < 0.4]
+    for node, clock in clocks.items():
+        for path, entry in clock.walk():
+            assert entry.time == vectors[node].get(path, 0)
+        deep = [path for path in vectors[node] if levels is None or len(path) <= levels]
+        assert {path for path, _ in clock.walk()} >= set(deep)
+        assert parse_clock(str(clock)) == clock
+
+
+@settings(deadline=None)
+@given(flows(), st.integers(1, 5))
+def test_a_clock_of_some_levels_does_not_grow_with_the_depth_below(flow, levels):
+    node = flow.order[-1]
+    deeper = flow_of(
+        [(a, b) for a, kids in flow.children.items() for b in kids]
+        + [("X", n) for n in flow.order if not flow.parents[n]]
+    )
+    far = {path[-1] for path in paths(flow, node, levels) if len(path) == levels}
+    if far and not any(len(path) < levels for path in paths(flow, node, levels)):
+        assert zero_clock(deeper, node, levels) == zero_clock(flow, node, levels)
+    assert zero_clock(flow, node, levels) == zero_clock(flow, node).cut(levels)
+
+
+def test_a_diff_of_another_root_is_refused():
+    with pytest.raises(RecoveryError, match="a diff of C is no change of a clock of H"):
+        parse_clock("H:1").apply(parse_clock("C:1"))
+
+
+@settings(deadline=None)
+@given(st.permutations(["H:1 [C:2 [A:1]]", "H:2 [F:1 [C:3]]", "H:3 [C:4 [B:1]]", "H:2 [F:1 [D:7]]"]))
+def test_diffs_may_be_applied_in_any_order(texts):
+    assert str(merge(Clock("H", 0), map(parse_clock, texts))) == "H:3 [C:4 [A:1 B:1] F:1 [C:3 D:7]]"
+
+
+# --- the table -----------------------------------------------------------------------------------------------------------
+
+
+@st.composite
+def replay_tables(draw):
+    """Rows of inputs, some of them targets; mostly of an execution, so that there is a valid table, and sometimes not."""
+    first, width = draw(st.integers(1, 3)), draw(st.integers(1, 6))
+    rows = {f"A{i}": draw(st.integers(0, 3)) for i in range(1, draw(st.integers(1, 3)) + 1)}
+    children = [f"C{i}" for i in range(1, draw(st.integers(1, 3)) + 1)]
+    inputs = [
+        Input(parent, time, tuple(draw(st.lists(st.sampled_from(children), unique=True, min_size=1))))
+        for parent, count in rows.items()
+        for time in range(1, count + 1)
+    ]
+    order = draw(st.permutations([entry.parent for entry in inputs]))
+    seen = dict.fromkeys(rows, 0)
+    targets = {}
+    for column, parent in zip(range(first, first + width), order, strict=False):
+        seen[parent] += 1
+        if draw(st.booleans()):
+            targets[column] = (parent, seen[parent])
+    if targets and draw(st.integers(0, 4)) == 0:
+        targets = dict(zip(draw(st.permutations(list(targets))), targets.values(), strict=True))
+    markers = {child: draw(st.integers(first, first + width)) for child in children}
+    return Table(first, first + width - 1, targets, markers, tuple(inputs))
+
+
+def brute_force(table, hold):
+    """All tables, from the three constraints as they are written down."""
+    column_of = {origin: column for column, origin in table.targets.items()}
+    columns = range(table.first, table.last + 1)
+    bounded = {i.origin for i in table.inputs if any(o[0] == i.parent and o[1] >= i.time for o in column_of)}
+    entries = [i for i in table.inputs if i.origin in bounded or not hold]
+    found = []
+    for places in product(*([*columns, *([] if i.origin in bounded else [None])] for i in entries)):
+        placed = {i.origin: place for i, place in zip(entries, places, strict=True)}
+        taken = [place for place in places if place is not None]
+        rows = [[placed[i.origin] for i in entries if i.parent == parent] for parent in table.rows]
+        endless = [[table.last + 1 + n if place is None else place for n, place in enumerate(row)] for row in rows]
+        monotone = all(a < b for row in endless for a, b in pairwise(row))
+        regular = len(set(taken)) == len(taken) and all(placed.get(o) == c for c, o in table.targets.items())
+        eventual = all(
+            i.origin in column_of
+            or placed[i.origin] is None
+            or all(placed[i.origin] >= table.markers[c] for c in i.children)
+            for i in entries
+        )
+        if monotone and regular and eventual:
+            found.append({place: origin for origin, place in placed.items() if place is not None})
+    return found
+
+
+@settings(deadline=None, max_examples=60)
+@given(replay_tables(), st.booleans())
+def test_the_solver_finds_what_brute_force_finds(table, hold):
+    wanted = brute_force(table, hold)
+    found = list(tables(table, hold=hold))
+    assert count_tables(table, hold=hold) == len(found) == len(wanted)
+    assert sorted(sorted(t.items()) for t in found) == sorted(sorted(t.items()) for t in wanted)
+    if hold and wanted:
+        assert solve(table) in wanted
+    if hold and not wanted:
+        with pytest.raises(RecoveryError, match="no order of"):
+            solve(table)
+
+
+@settings(deadline=None)
+@given(replay_tables())
+def test_the_first_table_is_found_without_going_back(table):
+    steps = tables_module._Rows.steps
+    with patch.object(tables_module._Rows, "steps", autospec=True, side_effect=steps) as looked:
+        found = next(tables(table), None)
+    if found is not None:
+        assert looked.call_count == table.last - table.first + 2
+
+
+def test_a_table_of_a_thousand_columns_is_solved_at_once():
+    inputs = [Input(f"A{i % 7}", i // 7 + 1, (f"C{i % 3}",)) for i in range(1_000)]
+    targets = {i + 1: inputs[i].origin for i in range(0, 1_000, 5)} | {1_000: inputs[-1].origin}
+    table = Table(1, 1_000, targets, {}, tuple(inputs))
+    assert set(targets.items()) <= set(solve(table).items())
+
+
+@settings(deadline=None)
+@given(replay_tables())
+def test_of_a_single_parent_the_order_is_the_table(table):
+    row = tuple(entry for entry in table.inputs if entry.parent == "A1")
+    single = Table(
+        table.first, table.last, {c: o for c, o in table.targets.items() if o[0] == "A1"}, table.markers, row
+    )
+    if count_tables(single):
+        assert fill_in_order(single) in tables(single)
+
+
+@settings(deadline=None)
+@given(replay_tables(), st.integers(0, 2))
+def test_commuting_inputs_leave_fewer_orders(table, number):
+    free = [lambda one, other: False, lambda one, other: True, lambda one, other: "A1" in (one[0], other[0])][number]
+    number = count_orders(table, free)
+    assert number <= count_orders(table, lambda one, other: False) <= count_tables(table)
+    assert (number == 0) == (count_tables(table) == 0)
+    if free((("A2"), 1), ("A3", 1)):
+        assert number <= 1
+
+
+# --- logs ----------------------------------------------------------------------------------------------------------------
+
+
+@settings(deadline=None)
+@given(st.lists(st.tuples(st.sampled_from("ABC"), st.integers(0, 12)), max_size=8), st.integers(0, 12))
+def test_what_is_cut_off_a_diff_log_is_still_in_its_clocks(cuts, until):
+    whole, cut = DiffLog(), DiffLog()
+    for time in range(1, 13):
+        diff = parse_clock(f"H:{time} [{'ABC'[time % 3]}:{time} [Z:{time}]]")
+        whole.note(diff)
+        cut.note(diff)
+    longest = 0
+    for _, time in cuts:
+        cut.truncate("H", time)
+        longest = max(longest, time)
+    if until >= longest:
+        assert cut.clock_at("H", until) == whole.clock_at("H", until)
+    assert cut.rooted("H", after=longest) == whole.rooted("H", after=longest)
+    assert [diff.time for diff in cut.rooted("H")] == list(range(longest + 1, 13))
+    assert cut.rooted("A") == whole.rooted("A")
+    assert not cut.note(parse_clock(f"H:{longest} [A:1]")) or not longest
+
+
+def test_of_two_diffs_of_a_message_the_one_with_more_levels_is_kept():
+    log = DiffLog(roots=frozenset("HC"))
+    assert log.note(parse_clock("H:1 [C:2]"))
+    assert log.note(parse_clock("H:1 [C:2 [A:3]]"))
+    assert not log.note(parse_clock("H:1 [C:2]"))
+    assert [str(diff) for diff in (*log.rooted("H"), *log.rooted("C"), *log.rooted("A"))] == [
+        "H:1 [C:2 [A:3]]",
+        "C:2 [A:3]",
+    ]
+
+
+def test_a_payload_is_kept_until_its_last_receiver_needs_it_no_more():
+    log = PayloadLog()
+    for time, children in ((1, "IJ"), (2, "J"), (4, "I"), (5, "")):
+        log.append(Output(time, Clock("H", time), dict.fromkeys(children, time)))
+    log.append(Output(3, Clock("H", 3), {"I": 3}))
+    assert [output.time for output in log.after(1, "I")] == [3, 4]
+    assert log.truncate("I", 3) == 2
+    assert [(output.time, "".join(output.payloads)) for output in log.outputs] == [
+        (1, "J"),
+        (2, "J"),
+        (4, "I"),
+        (5, ""),
+    ]
+    log.forget_dummies(4)
+    assert len(log) == 4
+    log.forget_dummies(5)
+    assert [output.time for output in log.outputs] == [1, 2, 4]
+
+
+# --- the graph, and who has failed -----------------------------------------------------------------------------------------
+
+
+def test_segments_send_to_segments():
+    program = check(
+        parse("""RELATION R(a INT, b INT); MAP m1[] : INT; MAP m2[a INT] : INT;
+        ON +R(a, b) { m1[] += m2[a]; m2[a] += b }""")
+    )
+    flow = segment_flow(program, {"m2": 2})
+    assert flow.children == {"R/0": ("m1/0", "m2/0", "m2/1"), "m1/0": (), "m2/0": ("m1/0",), "m2/1": ("m1/0",)}
+
+
+def test_a_neighbourhood_is_who_sends_to_the_lost_and_who_hears_of_them():
+    flow = flow_of([("a", "b"), ("b", "c"), ("c", "d"), ("d", "e"), ("x", "d")])
+    assert str(neighbourhood(flow, ["b", "c"])) == "a | c b | d"
+    assert str(neighbourhood(flow, ["c"])) == "b | c | d"
+    assert longest_chain(flow, ["b", "c", "e"]) == ["b", "c"]
+    assert ancestors(flow, "d", 1) == {"c", "x"}
+    assert ancestors(flow, "d", 2) == {"b", "c", "x"}
+
+
+@pytest.mark.parametrize("name", ["", "a b", "a:1", "a[", "a,b"])
+def test_names_that_a_clock_cannot_hold_are_refused(name):
+    with pytest.raises(RecoveryError, match="cannot name"):
+        flow_of([("x", name)])
+
+
+def test_silence_is_failure():
+    beats = Heartbeats(timeout_s=3)
+    for node, at in (("a", 0), ("b", 1), ("a", 2)):
+        beats.beat(node, at)
+    assert beats.silent(4) == []
+    assert beats.silent(4.5) == ["b"]
+    assert beats.silent(5.5) == ["a"]
+    assert beats.silent(100) == []
