@@ -122,6 +122,7 @@ class Entry:
             writes it, or for DuckDB where its own form says the same. Where arguments may be left out there is one for each number of them,
             ``"trim(a) | TRIM(BOTH b FROM a)"``. ``place(b)`` is a number cut off at 32 bits, ``exactly_repeat(a, b)`` a function of the proof's own.
         differs: database -> in what its own function of that name differs, for the page; the generated test lets that pass.
+        errors: database -> what it has where a value is an error here: words of ``NULL``, ``NaN``, ``infinity`` and ``a value``. Where nothing is said both fail.
         examples: SQL -> its value as text.
     """
 
@@ -143,6 +144,7 @@ class Entry:
     spark: str = ""
     duckdb: str = ""
     differs: Mapping[str, str] = field(default_factory=dict)
+    errors: Mapping[str, str] = field(default_factory=dict)
     examples: Mapping[str, str | None] = field(default_factory=dict)
 
     @property

@@ -58,7 +58,7 @@ MOMENTS = (
         "mysql | UNIX_TIMESTAMP(t) := epoch(t)", "trino | TO_UNIXTIME(t) := CAST(epoch_us(t) AS DOUBLE) / 1000000e0", "duckdb | EPOCH(t) := CAST(epoch_us(t) AS DOUBLE) / 1000000e0",
         "duckdb | EPOCH_MS(t) := epoch(t) * 1000 + microsecond(t) DIV 1000", "duckdb | EPOCH_NS(t) := epoch_us(t) * 1000",
         )),
-    Entry("from_epoch_us", "the timestamp so many microseconds after 1970", ("numeric",), TIMESTAMP, fails=("overflow",), rises=(0,), forms=(
+    Entry("from_epoch_us", "the timestamp so many microseconds after 1970", ("numeric",), TIMESTAMP, fails=("overflow",), rises=(0,), errors={"postgres": "a value", "spark": "a value"}, forms=(
         "spark bigquery | TIMESTAMP_SECONDS(n) := from_epoch_us(n * CAST(1000000 AS DECIMAL(7, 0)))", "spark bigquery | TIMESTAMP_MILLIS(n) := from_epoch_us(n * CAST(1000 AS DECIMAL(4, 0)))", "spark bigquery | TIMESTAMP_MICROS(n) := from_epoch_us(n)",
         "postgres duckdb | TO_TIMESTAMP(x) := from_epoch_us(x * CAST(1000000 AS DECIMAL(7, 0)))", "duckdb | MAKE_TIMESTAMP(n) := from_epoch_us(n)", "trino | FROM_UNIXTIME(x) := from_epoch_us(x * CAST(1000000 AS DECIMAL(7, 0)))",
         "mysql | FROM_UNIXTIME(x) := from_epoch_us(x * CAST(1000000 AS DECIMAL(7, 0)))", "mysql | FROM_UNIXTIME(n, format) := format_date(from_epoch_us(n * CAST(1000000 AS DECIMAL(7, 0))), format)",
@@ -79,7 +79,7 @@ MOMENTS = (
     Entry("months_between", "months from b to a: whole ones between equal days or last days, else with days as parts of 31", ("timestamp", "timestamp"), DOUBLE, forms=("spark snowflake | MONTHS_BETWEEN(t, u)",), spark="months_between(a, b)"),
     Entry("next_day", "the next Monday, Tuesday .. after a date", ("moment", "string"), DATE, fails=("out-of-domain", "overflow"), blame=(1,), forms=(
         "spark snowflake | NEXT_DAY(m, s)", "snowflake | PREVIOUS_DAY(m, s) := next_day(add_days(m, -8), s)"), spark="next_day(a, b)"),
-    Entry("parse_date", "a text in a format as DATE, or as TIMESTAMP if the format has a time of day", ("string", "string"), _parsed_type, fails=("bad-cast",), forms=(
+    Entry("parse_date", "a text in a format as DATE, or as TIMESTAMP if the format has a time of day", ("string", "string"), _parsed_type, fails=("bad-cast",), errors={"postgres": "a value"}, forms=(
         "postgres spark snowflake | TO_DATE(s, format) := CAST(parse_date(s, format) AS DATE)", "postgres spark snowflake | TO_TIMESTAMP(s, format) := CAST(parse_date(s, format) AS TIMESTAMP)",
         "snowflake | TO_TIMESTAMP_NTZ(s, format) := CAST(parse_date(s, format) AS TIMESTAMP)", "snowflake | DATE(s, format) := CAST(parse_date(s, format) AS DATE)", "spark | TO_TIMESTAMP_NTZ(s, format) := CAST(parse_date(s, format) AS TIMESTAMP)",
         "duckdb | STRPTIME(s, format) := CAST(parse_date(s, format) AS TIMESTAMP)", "trino | DATE_PARSE(s, format) := CAST(parse_date(s, format) AS TIMESTAMP)", "trino | PARSE_DATETIME(s, joda) := CAST(parse_date(s, joda) AS TIMESTAMP)",
@@ -90,7 +90,7 @@ MOMENTS = (
         "bigquery | SAFE.PARSE_DATE(format, s) := CAST(try_parse_date(s, format) AS DATE)", "bigquery | SAFE.PARSE_TIMESTAMP(format, s) := CAST(try_parse_date(s, format) AS TIMESTAMP)", "bigquery | SAFE.PARSE_DATETIME(format, s) := CAST(try_parse_date(s, format) AS TIMESTAMP)")),
     Entry("unix_seconds", "whole seconds since 1970, downwards", forms=("spark bigquery | UNIX_SECONDS(t) := epoch(t)",)),
     Entry("unix_micros", "microseconds since 1970", forms=("spark bigquery | UNIX_MICROS(t) := epoch_us(t)",)),
-    Entry("extract", "further parts of dates and timestamps", forms=(
+    Entry("extract", "further parts of dates and timestamps", differs={"postgres": "an error for parts of the time of a DATE"}, forms=(
         "postgres | EXTRACT(MILLISECOND FROM t) := (second(t) * 1000000 + microsecond(t)) * 0.001", "postgres | EXTRACT(MILLISECONDS FROM t) := (second(t) * 1000000 + microsecond(t)) * 0.001",
         "postgres duckdb | EXTRACT(MICROSECOND FROM t) := second(t) * 1000000 + microsecond(t)", "postgres duckdb | EXTRACT(MICROSECONDS FROM t) := second(t) * 1000000 + microsecond(t)",
         "postgres spark | EXTRACT(SECOND FROM t) := second(t) + microsecond(t) * 0.000001",
@@ -117,7 +117,7 @@ MOMENTS = (
         "snowflake | LAST_DAY(m, WEEK) := add_days(CAST(date_trunc('week', m) AS DATE), 6)", "bigquery | LAST_DAY(m, WEEK) := add_days(CAST(date_trunc('week_sunday', m) AS DATE), 6)", "bigquery | LAST_DAY(m, ISOWEEK) := add_days(CAST(date_trunc('week', m) AS DATE), 6)")),
     Entry("add_months_to_last_day", "so many months later; of a last day the last day", forms=(
         "snowflake | ADD_MONTHS(m, n) := CASE WHEN day(m) = day(last_day(m)) THEN add_days(add_months(m, n), day(last_day(add_months(m, n))) - day(add_months(m, n))) ELSE add_months(m, n) END",)),
-    Entry("timestamp_from_parts", "a timestamp by its parts", forms=("postgres | MAKE_TIMESTAMPTZ(y, mon, dd, hh, mi, x) := make_timestamp(y, mon, dd, hh, mi, x)", "spark | MAKE_TIMESTAMP_NTZ(y, mon, dd, hh, mi, x) := make_timestamp(y, mon, dd, hh, mi, x)",
+    Entry("timestamp_from_parts", "a timestamp by its parts", differs={"postgres": "rounds to microseconds"}, forms=("postgres | MAKE_TIMESTAMPTZ(y, mon, dd, hh, mi, x) := make_timestamp(y, mon, dd, hh, mi, x)", "spark | MAKE_TIMESTAMP_NTZ(y, mon, dd, hh, mi, x) := make_timestamp(y, mon, dd, hh, mi, x)",
         "tsql | DATETIMEFROMPARTS(y, mon, dd, hh, mi, n, i) := make_timestamp(y, mon, dd, hh, mi, n + i * 0.001)", "snowflake | TIMESTAMP_NTZ_FROM_PARTS(y, mon, dd, hh, mi, n) := make_timestamp(y, mon, dd, hh, mi, n)",
         "bigquery | DATETIME(y, mon, dd, hh, mi, n) := make_timestamp(y, mon, dd, hh, mi, n)", "bigquery | DATE(y, mon, dd) := make_date(y, mon, dd)")),
     Entry("utc", "a timestamp in UTC is itself, since timestamps have no zone", forms=(
@@ -133,22 +133,22 @@ MOMENTS = (
     Entry("day", "day of a date", ("moment",), INT, forms=("DAY(m) := ...", "DAYOFMONTH(m) := ...", "EXTRACT(DAY FROM m) := ...",)),
     Entry("day_of_week", "day of the week, 1 for Sunday to 7 for Saturday", ("moment",), INT, spark="dayofweek(a)", forms=("DAYOFWEEK(m) := ...", "EXTRACT(DOW FROM m) := ...", "EXTRACT(ISODOW FROM m) := ...", "duckdb generic | ISODOW(m) := ...", "generic | DAYOFWEEK_ISO(m) := ...", "snowflake | DAYOFWEEKISO(m) := ...", "trino | DAY_OF_WEEK(m) := ...", "trino | DOW(m) := ...",)),
     Entry("day_of_year", "day of the year, from 1", ("moment",), INT, forms=("DAYOFYEAR(m) := ...", "EXTRACT(DOY FROM m) := ...",)),
-    Entry("hour", "hour of a timestamp", ("moment",), INT, forms=("HOUR(t) := ...", "EXTRACT(HOUR FROM t) := ...",)),
-    Entry("minute", "minute of a timestamp", ("moment",), INT, forms=("MINUTE(t) := ...", "EXTRACT(MINUTE FROM t) := ...",)),
-    Entry("second", "whole second of a timestamp", ("moment",), INT, forms=("SECOND(t) := ...", "EXTRACT(SECOND FROM t) := ...",)),
+    Entry("hour", "hour of a timestamp", ("moment",), INT, differs={"postgres": "an error for a DATE"}, forms=("HOUR(t) := ...", "EXTRACT(HOUR FROM t) := ...",)),
+    Entry("minute", "minute of a timestamp", ("moment",), INT, differs={"postgres": "an error for a DATE"}, forms=("MINUTE(t) := ...", "EXTRACT(MINUTE FROM t) := ...",)),
+    Entry("second", "whole second of a timestamp", ("moment",), INT, differs={"postgres": "an error for a DATE"}, forms=("SECOND(t) := ...", "EXTRACT(SECOND FROM t) := ...",)),
     Entry("epoch_us", "microseconds since 1970", ("moment",), INT, rises=(0,), distinct=True, spark="unix_micros(CAST(CAST(a AS TIMESTAMP_NTZ) AS TIMESTAMP))", forms=("EPOCH_US(m)",)),
     Entry("epoch", "whole seconds since 1970, downwards", ("moment",), INT, rises=(0,), spark="unix_seconds(CAST(CAST(a AS TIMESTAMP_NTZ) AS TIMESTAMP))", forms=("EXTRACT(EPOCH FROM m) := ...",)),
     Entry("add_days", "ADD_DAYS(a, days)", ("moment", "int"), first_type, fails=("overflow",), rises=(0, 1), distinct=True, forms=("spark duckdb generic | DATE_ADD(d, n) := ...", "spark duckdb generic | DATE_SUB(d, n) := ...", "duckdb mysql bigquery generic | DATE_ADD(d, INTERVAL '1' DAY) := ...", "tsql snowflake generic | DATEADD(DAY, n, d) := ...",)),
     Entry("add_months", "ADD_MONTHS(a, months)", ("moment", "int"), first_type, fails=("overflow",), rises=(1,)),
-    Entry("add_seconds", "ADD_SECONDS(a, seconds)", ("timestamp", "int"), TIMESTAMP, fails=("overflow",), rises=(0, 1), distinct=True, forms=("t + INTERVAL '5' MINUTE := ...", "generic | TIMESTAMP_ADD(t, n, MINUTE) := ...", "generic | DATETIME_ADD(t, n, MINUTE) := ...", "generic | DATETIME_SUB(t, n, MINUTE) := ...", "generic | TIME_ADD(t, n, MINUTE) := ...", "snowflake | TIMEADD(MINUTE, n, t) := ...", "bigquery | DATETIME_ADD(t, INTERVAL n MINUTE) := ...", "bigquery | DATETIME_SUB(t, INTERVAL n MINUTE) := ...", "generic | TIMESTAMP_SUB(t, n, MINUTE) := ...", "bigquery | TIMESTAMP_ADD(t, INTERVAL n MINUTE) := ...", "mysql spark snowflake | TIMESTAMPADD(MINUTE, n, t) := ...",)),
+    Entry("add_seconds", "ADD_SECONDS(a, seconds)", ("timestamp", "int"), TIMESTAMP, fails=("overflow",), rises=(0, 1), distinct=True, errors={"spark": "NULL"}, forms=("t + INTERVAL '5' MINUTE := ...", "generic | TIMESTAMP_ADD(t, n, MINUTE) := ...", "generic | DATETIME_ADD(t, n, MINUTE) := ...", "generic | DATETIME_SUB(t, n, MINUTE) := ...", "generic | TIME_ADD(t, n, MINUTE) := ...", "snowflake | TIMEADD(MINUTE, n, t) := ...", "bigquery | DATETIME_ADD(t, INTERVAL n MINUTE) := ...", "bigquery | DATETIME_SUB(t, INTERVAL n MINUTE) := ...", "generic | TIMESTAMP_SUB(t, n, MINUTE) := ...", "bigquery | TIMESTAMP_ADD(t, INTERVAL n MINUTE) := ...", "mysql spark snowflake | TIMESTAMPADD(MINUTE, n, t) := ...",)),
     Entry("last_day", "last day of the month", ("moment",), DATE, rises=(0,), forms=("LAST_DAY(m) := ...",)),
     Entry("days_between", "days from b to a, times of day left aside", ("moment", "moment"), INT, rises=(0,), falls=(1,), forms=(
         "generic mysql spark | DATEDIFF(later, earlier)", "spark | DATE_DIFF(later, earlier)", "generic | DATEDIFF(DAY, earlier, later) := days_between(later, earlier)")),
-    Entry("seconds_between", "seconds from b to a, with microseconds", ("timestamp", "timestamp"), SECONDS, rises=(0,), falls=(1,), distinct=True, forms=("t - u := ...",)),
+    Entry("seconds_between", "seconds from b to a, with microseconds", ("timestamp", "timestamp"), SECONDS, rises=(0,), falls=(1,), distinct=True, differs={"spark": "an interval of days, of two dates"}, forms=("t - u := ...",)),
     Entry("date_trunc", "DATE_TRUNC(unit, a)", ("string", "moment"), _second_type, fails=("bad-unit",), blame=(0,), rises=(1,), forms=("postgres spark duckdb mysql tsql snowflake trino generic | DATE_TRUNC('month', m) := ...", "bigquery | DATE_TRUNC(m, MONTH) := ...", "bigquery | DATETIME_TRUNC(t, MONTH) := ...",)),
     Entry("time_bucket", "TIME_BUCKET(a, microseconds, origin): the start of the span that a is in", ("timestamp", "int", "timestamp"), TIMESTAMP, fails=("out-of-domain",), rises=(0,), forms=("duckdb | TIME_BUCKET(INTERVAL '10' MINUTE, t) := ...", "postgres | DATE_BIN('15 minutes', t, TIMESTAMP '2001-01-01') := ...",)),
     Entry("make_date", "MAKE_DATE(year, month, day)", ("int", "int", "int"), DATE, fails=("bad-date",), rises=(0, 1, 2), distinct=True, forms=("MAKE_DATE(y, mon, dd) := ...",)),
-    Entry("make_timestamp", "MAKE_TIMESTAMP(year, month, day, hour, minute, second)", ("int", "int", "int", "int", "int", "number"), TIMESTAMP, fails=("bad-date",), rises=(0, 1, 2, 3, 4, 5), distinct=True, forms=("MAKE_TIMESTAMP(y, mon, dd, hh, mi, x) := ...",)),
+    Entry("make_timestamp", "MAKE_TIMESTAMP(year, month, day, hour, minute, second)", ("int", "int", "int", "int", "int", "number"), TIMESTAMP, fails=("bad-date",), rises=(0, 1, 2, 3, 4, 5), distinct=True, differs={"postgres": "rounds to microseconds", "duckdb": "rounds to microseconds"}, forms=("MAKE_TIMESTAMP(y, mon, dd, hh, mi, x) := ...",)),
     Entry("format_date", "a date as text in a format of the dialect", ("moment", "string"), STRING, fails=("bad-format",), blame=(1,), forms=(
         "spark mysql trino | DATE_FORMAT(m, format)", "postgres snowflake spark | TO_CHAR(m, format)", "snowflake spark | TO_VARCHAR(m, format)", "duckdb | STRFTIME(m, format)", "tsql | FORMAT(m, format)",
         "bigquery | FORMAT_DATE(format, m) := format_date(m, format)", "bigquery | FORMAT_DATETIME(format, m) := format_date(m, format)", "bigquery | FORMAT_TIMESTAMP(format, m) := format_date(m, format)",

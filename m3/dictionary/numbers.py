@@ -3,7 +3,7 @@ sums and rounded to a DOUBLE at the end."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from m3.datatypes import BOOL, DOUBLE, INT, Type
 from m3.dictionary.entry import BY_HAND, Entry
@@ -41,13 +41,16 @@ def _common(name: str) -> Callable[[Sequence[Operand]], Type]:
     return lambda args: common_type(name, [a.type for a in args]).with_null(False)
 
 
+#: FMOD of DuckDB: DOUBLEs, and the sign of the second.
+QUOTIENT = "(CAST(x AS DOUBLE) / CAST(z AS DOUBLE))"
+FLOORED = f"CASE WHEN z = 0 AND x IS NOT NULL THEN CAST('NaN' AS DOUBLE) ELSE CAST(x AS DOUBLE) - z * (trunc{QUOTIENT} - CASE WHEN {QUOTIENT} < trunc{QUOTIENT} THEN 1 ELSE 0 END) END"
 NUMBERS = (
-    Entry("mod", "a % b, with the sign of a", ("numeric",) * 2, lambda a: arithmetic_type("mod", a), alike=True, fails=("division-by-zero",), forms=("x % z := ...", "MOD(x, z) := ...", "duckdb | FMOD(x, z) := mod(mod(x, z) + z, z)", "FMOD(x, z)",), differs={"duckdb": "FMOD, which has the sign of b, computes in floating point"}, examples={"-7 % 3": "-1"}),
-    Entry("pmod", "PMOD(a, b), not negative where b is not", ("numeric",) * 2, lambda a: arithmetic_type("mod", a), alike=True, fails=("division-by-zero",), forms=("PMOD(x, z)",), examples={"PMOD(-7, 3)": "2"}),
-    Entry("idiv", "a DIV b, towards zero", ("numeric",) * 2, INT, alike=True, fails=("division-by-zero",), forms=("spark mysql generic | x DIV z := ...", "duckdb | n // i := ...", "postgres spark bigquery | DIV(x, z) := ...",), examples={"DIV(-7, 2)": "-3"}),
+    Entry("mod", "a % b, with the sign of a", ("numeric",) * 2, lambda a: arithmetic_type("mod", a), alike=True, fails=("division-by-zero",), forms=("x % z := ...", "MOD(x, z) := ...", f"duckdb | FMOD(x, z) := {FLOORED}", "FMOD(x, z)",), differs={"duckdb": "FMOD has the sign of b; an error for the least INT by -1"}, errors={"duckdb": "NaN"}, examples={"-7 % 3": "-1"}),
+    Entry("pmod", "PMOD(a, b), not negative where b is not", ("numeric",) * 2, lambda a: arithmetic_type("mod", a), alike=True, fails=("division-by-zero",), forms=("PMOD(x, z)",), differs={"spark": "NaN of what is below 0 by -Infinity"}, examples={"PMOD(-7, 3)": "2"}),
+    Entry("idiv", "a DIV b, towards zero", ("numeric",) * 2, INT, alike=True, fails=("division-by-zero",), forms=("spark mysql generic | x DIV z := ...", "duckdb | n // i := ...", "postgres spark bigquery | DIV(x, z) := ...",), errors={"postgres": "a value", "spark": "a value"}, examples={"DIV(-7, 2)": "-3"}),
     Entry("series_length", "SERIES_LENGTH(a): how many elements a series has, up to 100,000", ("int",), INT, fails=("out-of-domain",)),
-    Entry("abs", "|a|", ("numeric",), first_type, spark="abs(a)", fails=("overflow",), bounded=True, forms=("ABS(x)",), examples={"ABS(-2)": "2"}),
-    Entry("sign", "-1, 0 or 1", ("numeric",), _sign_type, spark="sign(a)", rises=(0,), forms=("SIGN(x)", "SIGNUM(x)",), examples={"SIGN(-2)": "-1"}),
+    Entry("abs", "|a|", ("numeric",), first_type, spark="abs(a)", fails=("overflow",), bounded=True, forms=("ABS(x)",), differs={"spark": "an error for a DECIMAL of more than 34 digits"}, examples={"ABS(-2)": "2"}),
+    Entry("sign", "-1, 0 or 1", ("numeric",), _sign_type, spark="sign(a)", rises=(0,), forms=("SIGN(x)", "SIGNUM(x)",), differs={"postgres": "0 of NaN", "duckdb": "0 of NaN"}, examples={"SIGN(-2)": "-1"}),
     Entry("round", "ROUND(a, digits), half up", ("numeric", "int"), _digits_type, optional=1, fails=("overflow",), bounded=True, rises=(0,), forms=("ROUND(x) := ...", "ROUND(x, digits) := ...",), examples={"ROUND(2.5)": "3", "ROUND(1.25, 1)": "1.3"}),
     Entry("trunc", "TRUNC(a, digits), towards zero", ("numeric", "int"), _digits_type, optional=1, fails=("overflow",), bounded=True, rises=(0,), forms=("postgres duckdb mysql tsql snowflake bigquery trino generic | TRUNC(x) := ...", "postgres duckdb mysql tsql snowflake bigquery trino generic | TRUNC(x, digits) := ...", "TRUNCATE(x, digits) := ...",), examples={"TRUNC(-1.29, 1)": "-1.2"}),
     Entry("ceil", "the next integer, upwards", ("numeric",), _whole_type, fails=("overflow",), bounded=True, rises=(0,), forms=("CEIL(x) := ...", "CEILING(x) := ...",), examples={"CEIL(1.2)": "2"}),
@@ -57,24 +60,24 @@ NUMBERS = (
     Entry("bits_xor", "a # b, the bits in which they differ", ("int", "int"), INT, spark="a ^ b", distinct=True, forms=("duckdb | XOR(n, i) := bits_xor(n, i)", "postgres | n # i := bits_xor(n, i)", "spark mysql tsql bigquery generic | n ^ i := bits_xor(n, i)", "snowflake | BITXOR(n, i) := bits_xor(n, i)",)),
     Entry("bit_count", "how many bits of the 64 of a are 1", ("int",), INT, forms=("spark duckdb mysql | BIT_COUNT(n)",), spark="bit_count(a)", examples={"BIT_COUNT(7)": "3"}),
     Entry("shift_left", "the 64 bits of a, so many places to the left, by 0 to 63", ("int", "int"), INT, fails=("out-of-domain",), blame=(1,), forms=(
-        "postgres spark bigquery | n << i := shift_left(n, i)", "trino | BITWISE_LEFT_SHIFT(n, i)"), spark="shiftleft(a, CAST(b AS INT))"),
+        "bigquery | n << i := shift_left(n, i)", "postgres spark | n << i := shift_left(n, bits_and(i, 63))", "trino | BITWISE_LEFT_SHIFT(n, i)"), spark="shiftleft(a, CAST(b AS INT))"),
     Entry("shift_right", "the 64 bits of a, so many places to the right; the sign stays", ("int", "int"), INT, fails=("out-of-domain",), blame=(1,), rises=(0,), forms=(
-        "postgres spark duckdb | n >> i := shift_right(n, i)", "trino | BITWISE_RIGHT_SHIFT_ARITHMETIC(n, i)"), spark="shiftright(a, CAST(b AS INT))"),
+        "postgres spark | n >> i := shift_right(n, bits_and(i, 63))", "duckdb | n >> i := CASE WHEN i BETWEEN 0 AND 63 THEN shift_right(n, i) ELSE 0 * n * sign(i) END", "trino | BITWISE_RIGHT_SHIFT_ARITHMETIC(n, i)"), spark="shiftright(a, CAST(b AS INT))"),
     Entry("shift_right_unsigned", "the 64 bits of a, so many places to the right, with zeros in front", ("int", "int"), INT, fails=("out-of-domain",), blame=(1,), forms=(
-        "spark | SHIFTRIGHTUNSIGNED(n, i)", "bigquery | n >> i := shift_right_unsigned(n, i)", "trino | BITWISE_RIGHT_SHIFT(n, i)"), spark="shiftrightunsigned(a, CAST(b AS INT))"),
+        "spark | SHIFTRIGHTUNSIGNED(n, i) := shift_right_unsigned(n, bits_and(i, 63))", "bigquery | n >> i := shift_right_unsigned(n, i)", "trino | BITWISE_RIGHT_SHIFT(n, i)"), spark="shiftrightunsigned(a, CAST(b AS INT))"),
     Entry("getbit", "bit i of a, from 0 for the last", forms=("spark | GETBIT(n, i) := shift_right(n, i) & 1", "spark | BIT_GET(n, i) := shift_right(n, i) & 1", "tsql | GET_BIT(n, i) := shift_right(n, i) & 1")),
     Entry("bits_counted", "how many bits of the 64 of a are 1", forms=("bigquery tsql | BIT_COUNT(n) := bit_count(n)", "trino | BIT_COUNT(n, 64) := bit_count(n)")),
     Entry("gcd", "the greatest common divisor", ("int", "int"), INT, fails=("overflow",), bounded=True, forms=("postgres duckdb | GCD(n, i)", "duckdb | GREATEST_COMMON_DIVISOR(n, i)"), examples={"GCD(12, -18)": "6"}),
     Entry("lcm", "the least common multiple", ("int", "int"), INT, fails=("overflow",), bounded=True, forms=("postgres duckdb | LCM(n, i)", "duckdb | LEAST_COMMON_MULTIPLE(n, i)"), examples={"LCM(4, -6)": "12"}),
-    Entry("factorial", "a!, up to 33!", ("int",), Type("decimal", 38, 0), fails=("out-of-domain", "overflow"), rises=(0,), forms=(
+    Entry("factorial", "a!, up to 33!", ("int",), Type("decimal", 38, 0), fails=("out-of-domain", "overflow"), rises=(0,), differs={"spark": "an error beyond 32 bits"}, errors={"postgres": "a value"}, forms=(
         "postgres duckdb snowflake | FACTORIAL(n)", "spark | FACTORIAL(n) := CASE WHEN n BETWEEN 0 AND 20 THEN CAST(factorial(n) AS BIGINT) END"), examples={"FACTORIAL(5)": "120"}),
     Entry("width_bucket", "WIDTH_BUCKET(a, low, high, n): in which of n equal parts of low to high a is, 0 below, n + 1 from high on; exact", ("numeric", "numeric", "numeric", "int"), INT, fails=("out-of-domain",), forms=(
-        "postgres spark snowflake trino | WIDTH_BUCKET(x, low, high, n)",), differs={"spark": "NULL for 9223372036854775807 parts"}, examples={"WIDTH_BUCKET(5.35, 0.024, 10.06, 5)": "3", "WIDTH_BUCKET(11, 0, 10, 5)": "6"}),
+        "postgres spark snowflake trino | WIDTH_BUCKET(x, low, high, n)",), differs={"spark": "NULL for 9223372036854775807 parts", "postgres": "rounds in between"}, examples={"WIDTH_BUCKET(5.35, 0.024, 10.06, 5)": "3", "WIDTH_BUCKET(11, 0, 10, 5)": "6"}),
     Entry("round_even", "ROUND(a, digits), of two the even one", ("numeric", "int"), _digits_type, optional=1, fails=("overflow",), bounded=True, rises=(0,), forms=(
-        "spark | BROUND(x, digits)", "spark | BROUND(x)", "duckdb | ROUND_EVEN(x, digits)", "duckdb | ROUNDBANKERS(x, digits)", "spark | RINT(f) := round_even(CAST(f AS DOUBLE))"), examples={"BROUND(2.5)": "2"}),
+        "spark | BROUND(x, digits)", "spark | BROUND(x)", "duckdb | ROUND_EVEN(x, digits)", "duckdb | ROUNDBANKERS(x, digits)", "spark | RINT(f) := round_even(CAST(f AS DOUBLE))"), differs={"duckdb": "an error for the least INT"}, examples={"BROUND(2.5)": "2"}),
     Entry("e", "e, and the numbers that are none", forms=("spark trino | E() := 2.718281828459045e0", "trino | NAN() := CAST('NaN' AS DOUBLE)", "trino | INFINITY() := CAST('Infinity' AS DOUBLE)")),
     Entry("is_finite", "whether a DOUBLE is a finite number", forms=("trino | IS_FINITE(f) := NOT (is_nan(f) OR is_infinite(f))", "duckdb | ISFINITE(f) := NOT (is_nan(f) OR is_infinite(f))", "trino | IS_INFINITE(f) := is_infinite(f)")),
-    Entry("safe_divide", "a / b, NULL by zero", forms=("bigquery | SAFE_DIVIDE(x, z) := CASE WHEN z = 0 THEN NULL ELSE x / z END", "spark | TRY_DIVIDE(x, z) := CASE WHEN z = 0 THEN NULL ELSE x / z END")),
+    Entry("safe_divide", "a / b, NULL by zero", forms=("bigquery | SAFE_DIVIDE(x, z) := CASE WHEN z = 0 THEN NULL ELSE x / z END", "spark | TRY_DIVIDE(x, z) := CASE WHEN z = 0 THEN NULL ELSE x / z END"), differs={"spark": "a DOUBLE of two INTs"}),
     *(
         Entry(f"try_{name}", f"a {sign} b, NULL where that is no INT", ("int", "int"), INT, nulls="partial", forms=(f"spark | TRY_{name.upper()}(n, i)", f"bigquery | SAFE_{name.upper()}(n, i)"), spark=f"try_{name}(a, b)", examples={f"TRY_{name.upper()}(9223372036854775807, {by})": None, f"TRY_{name.upper()}(3, 2)": value})
         for name, sign, by, value in (("add", "+", 1, "5"), ("subtract", "-", -1, "1"), ("multiply", "*", 2, "6"))
@@ -83,15 +86,15 @@ NUMBERS = (
     Entry("try_mod", "a % b, NULL by zero", forms=("spark | TRY_MOD(x, z) := CASE WHEN z = 0 THEN NULL ELSE x % z END",)),
     Entry("equal_null", "whether two values are the same, NULL being one", forms=("snowflake spark | EQUAL_NULL(v, w) := v IS NOT DISTINCT FROM w",)),
     Entry("booland", "numbers as truth values, false for 0", forms=("snowflake | BOOLAND(x, z) := x <> 0 AND z <> 0", "snowflake | BOOLOR(x, z) := x <> 0 OR z <> 0", "snowflake | BOOLNOT(x) := x = 0")),
-    Entry("plus", "a + b, a - b, a * b", forms=("duckdb | ADD(x, z) := x + z", "duckdb | SUBTRACT(x, z) := x - z", "duckdb | MULTIPLY(x, z) := x * z")),
+    Entry("plus", "a + b, a - b, a * b", forms=("duckdb | ADD(x, z) := x + z", "duckdb | SUBTRACT(x, z) := x - z", "duckdb | MULTIPLY(x, z) := x * z"), differs={"duckdb": "a DECIMAL of more than 38 digits keeps its decimals, or fails"}),
     Entry("arc_tangent", "ATAN2(a, b)", forms=("mysql | ATAN(f, g) := atan2(f, g)",)),
     Entry("nullifzero", "a, NULL for 0", forms=("snowflake spark | NULLIFZERO(x) := CASE WHEN x = 0 THEN NULL ELSE x END",)),
     Entry("positive", "a", forms=("spark | POSITIVE(x) := x",)),
-    Entry("negative", "-a", forms=("spark | NEGATIVE(x) := -x",)),
+    Entry("negative", "-a", forms=("spark | NEGATIVE(x) := -x",), differs={"spark": "an error for a DECIMAL of more than 34 digits"}),
     Entry("pi", "3.141592653589793", forms=("PI() := ...",)),
     Entry("nanvl", "a, or b where a is NaN", forms=("NANVL(f, g) := CASE WHEN is_nan(f) THEN g ELSE f END",)),
-    Entry("sec", "1 / COS(a)", forms=("spark bigquery | SEC(f) := 1.0 / cos(f)",)),
-    Entry("csc", "1 / SIN(a)", forms=("spark bigquery | CSC(f) := 1.0 / sin(f)",)),
+    Entry("sec", "1 / COS(a)", forms=("spark bigquery | SEC(f) := 1.0 / cos(f)",), errors={"spark": "NaN"}),
+    Entry("csc", "1 / SIN(a)", forms=("spark bigquery | CSC(f) := 1.0 / sin(f)",), errors={"spark": "infinity, NaN"}),
     Entry("sech", "1 / COSH(a)", forms=("bigquery | SECH(f) := 1.0 / cosh(f)",)),
     Entry("csch", "1 / SINH(a)", forms=("bigquery | CSCH(f) := 1.0 / sinh(f)",)),
     Entry("coth", "1 / TANH(a)", forms=("bigquery | COTH(f) := 1.0 / tanh(f)",)),
@@ -105,6 +108,13 @@ NUMBERS = (
 OF_SPARK = ("sin", "cos", "sinh", "cosh", "tanh")
 
 
+#: Function -> what databases have where it is not defined, or too large for a DOUBLE.
+ELSEWHERE: Mapping[str, Mapping[str, str]] = {
+    **{name: {"spark": "NULL"} for name in ("ln", "log", "log2", "log10", "log1p")}, **{name: {"spark": "NaN"} for name in ("sqrt", "asin", "acos", "sin", "cos", "tan")},
+    "exp": {"duckdb": "infinity", "spark": "infinity"}, "expm1": {"spark": "infinity"}, "power": {"duckdb": "infinity, NaN", "spark": "infinity, NaN", "postgres": "a value"},
+    "cot": {"postgres": "infinity", "spark": "infinity, NaN"}, "acosh": {"duckdb": "NaN", "spark": "NaN"},
+    **{name: {"duckdb": "infinity", "postgres": "infinity", "spark": "infinity"} for name in ("sinh", "cosh")}, "atanh": {"duckdb": "infinity", "postgres": "infinity", "spark": "infinity, NaN"},
+}  # fmt: skip
 #: What is one operation, rounded right, rises as the numbers do. The last bit of a logarithm may be wrong, and then it need not.
 ROUNDED_RIGHT = ("sqrt", "degrees", "radians")
 
@@ -119,7 +129,13 @@ def _of_doubles(name: str, *others: str, count: int = 1, total: bool = False, by
     plain = f"{name.upper()}({'f' if count == 1 else 'f, g'})" + (f" := {BY_HAND}" if by_hand else "")
     text = f"{name.upper()} as DOUBLE"
     rises = (0,) if name in ROUNDED_RIGHT else ()
-    return Entry(name, text, ("double",) * count, DOUBLE, fails=fails, rises=rises, forms=(plain, *others), spark=spark)
+    differs = {"postgres": "an error where a result is too small for a DOUBLE"} if name in ("exp", "radians") else {}
+    if name == "power":
+        differs = {
+            "spark": "NaN of 1 and -1 to the power of an infinity",
+            "postgres": "of two exact numbers a NUMERIC; an error where a result is too small for a DOUBLE, and for a part of -Infinity",
+        }
+    return Entry(name, text, ("double",) * count, DOUBLE, fails=fails, rises=rises, forms=(plain, *others), spark=spark, differs=differs, errors=ELSEWHERE.get(name, {}))  # fmt: skip
 
 
 def _of_sums(name: str, sums: str) -> Entry:
@@ -151,7 +167,10 @@ def _ratio(part: str, of: str, infinite: int) -> str:
 def _of_degrees(name: str, text: str, meaning: str) -> Entry:
     call = f"{name.upper()}({'f, g' if name == 'atan2d' else 'f'})"
     doubles = meaning.replace("f %", "CAST(f AS DOUBLE) %")
-    return Entry(name, text, forms=(f"postgres | {call} := {doubles}",))
+    if "%" in meaning:  # an angle without end has no sine
+        doubles = f"CASE WHEN is_infinite(f) THEN sin(f) ELSE {doubles} END"
+    errors = {"postgres": "infinity"} if name == "cotd" else {}
+    return Entry(name, text, forms=(f"postgres | {call} := {doubles}",), errors=errors)
 
 
 OF_DEGREES = (
@@ -187,7 +206,7 @@ DOUBLES = (
     _of_doubles("atan2", "tsql | ATN2(f, g)", count=2, total=True),
     Entry("hypot", "the square root of a * a + b * b", ("double", "double"), DOUBLE, forms=("spark generic | HYPOT(f, g)",), spark="hypot(a, b)"),
     *OF_DEGREES,
-    Entry("even", "the next even number, away from 0", forms=("duckdb | EVEN(f) := CAST(f AS DOUBLE) - CAST(f AS DOUBLE) % 2.0e0 + CASE WHEN CAST(f AS DOUBLE) % 2.0e0 = 0 THEN 0 ELSE 2 * sign(CAST(f AS DOUBLE)) END",)),
+    Entry("even", "the next even number, away from 0", forms=("duckdb | EVEN(f) := CASE WHEN is_infinite(f) THEN CAST(f AS DOUBLE) ELSE CAST(f AS DOUBLE) - CAST(f AS DOUBLE) % 2.0e0 + CASE WHEN CAST(f AS DOUBLE) % 2.0e0 = 0 THEN 0 ELSE 2 * sign(CAST(f AS DOUBLE)) END END",)),
     _of_doubles("sinh"),
     _of_doubles("cosh"),
     _of_doubles("tanh", total=True),

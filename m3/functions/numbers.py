@@ -127,10 +127,12 @@ def _factorial(args: list[Any], _: Type) -> int:
 
 def _width_bucket(args: list[Any], _: Type) -> int:
     value, low, high, count = args
-    finite = all(math.isfinite(x) for x in (value, low, high))
-    if count <= 0 or low == high or not finite:
+    known = not math.isnan(value) and math.isfinite(low) and math.isfinite(high)
+    if count <= 0 or low == high or not known:
         hint = "a count above zero, and two different ends"
         raise ValueProblem(f"WIDTH_BUCKET({', '.join(map(str, args))})", kind="out-of-domain", hint=hint)
+    if math.isinf(value):
+        return 0 if (value > 0) == (low > high) else count + 1
     part = (Fraction(value) - Fraction(low)) / (Fraction(high) - Fraction(low))
     return 0 if part < 0 else count + 1 if part >= 1 else math.floor(part * count) + 1
 

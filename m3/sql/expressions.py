@@ -56,6 +56,10 @@ MISSING = "wrong-arity"
 FALLBACKS = (STRING, INT, BOOL, DATE, DOUBLE)
 #: Dialects in which a number with decimals is rounded when it is cast to an integer; elsewhere it is cut off.
 ROUNDING = ("postgres", "duckdb")
+#: Dialects in which the length of VARCHAR(n) says nothing, and in which a text that is longer is an error; in others it is cut off.
+UNLIMITED, TOO_LONG = ("spark", "databricks", "duckdb", "sqlite"), ("snowflake", "bigquery")
+#: Kind -> the most characters of its values as texts.
+LONGEST: Mapping[str, int] = {"int": 20, "decimal": 40, "double": 25, "date": 10, "timestamp": 26, "bool": 5}
 #: Decimals of a DOUBLE that is cast to a NUMERIC without a size.
 DOUBLE_DIGITS = 15
 #: What PostgreSQL, DuckDB and Spark call the DOUBLEs that are no finite numbers.
@@ -296,7 +300,19 @@ class ExpressionReader:
         wanted = self.read_type(to)
         if wanted.kind == "int" and self.dialect in ROUNDING:
             inner = self._round_half(node, inner)
-        return self.call(node, "try_cast" if safe else "cast", inner, to=wanted)
+        made = self.call(node, "try_cast" if safe else "cast", inner, to=wanted)
+        return self._cut_off(node, inner, made) if wanted.kind == "string" else made
+
+    def _cut_off(self, node: exp.Expr, inner: Scalar, made: Scalar) -> Scalar:
+        """A text as VARCHAR(n): its first characters; too long a text is an error in some dialects, and stays in others."""
+        length = _length_of(node.args["to"], self.dialect)
+        if length is None or self.dialect in UNLIMITED or LONGEST.get(inner.type.kind, length + 1) <= length:
+            return made
+        kept: Scalar = const(length)
+        if self.dialect in TOO_LONG or (self.dialect == "tsql" and inner.type.kind != "string"):
+            fits = self.call(node, "le", self.call(node, "length", made), kept)
+            kept = self.call(node, "case", fits, kept, const(-1))  # LEFT of -1 characters is an error
+        return self.call(node, "left", made, kept)
 
     def _round_half(self, node: exp.Expr, inner: Scalar) -> Scalar:
         """The nearest whole number: of two the one that is farther from 0 for a DECIMAL, and the even one for a DOUBLE."""
@@ -316,6 +332,16 @@ class ExpressionReader:
         if inner.type.kind != "decimal":
             self.source.fail(node, f"{inner.type} as NUMERIC without a size", "unsupported-type", "NUMERIC(p, s)")
         return inner
+
+
+def _length_of(to: exp.Expr, dialect: str | None) -> int | None:
+    """The most characters of a type of texts; None without end. What has no number is one character in CHAR of PostgreSQL, and 30 in T-SQL."""
+    named = to.expressions[0].name if to.expressions else ""
+    if named or _name_type(to) == "TEXT":
+        return int(named) if named.isdigit() else None
+    if dialect == "tsql":
+        return 30
+    return 1 if dialect in ("postgres", "redshift") and _name_type(to) == "CHAR" else None
 
 
 def _name_type(node: exp.Expr) -> str:

@@ -164,6 +164,8 @@ def _read_nullif(reader: ExpressionReader, node: exp.Expr) -> Scalar:
 NULL_BY_ZERO, NULL_REST_BY_ZERO = ("mysql", "sqlite"), ("mysql", "sqlite", "duckdb")
 #: Dialects in which CEIL and FLOOR of a DOUBLE are a DOUBLE.
 DOUBLE_STAYS = ("postgres", "duckdb")
+#: Dialects in which ROUND of a DOUBLE takes the even one of two.
+EVEN = ("postgres", "redshift", "mysql")
 LOGARITHMS = {2: "log2", 10: "log10"}
 
 
@@ -245,6 +247,8 @@ def _read_round(reader: ExpressionReader, node: exp.Expr) -> Scalar:
     op = "round" if isinstance(node, exp.Round) else "trunc"
     digits = node.args.get("decimals")
     value = reader.read(node.this)
+    if op == "round" and value.type.kind == "double" and reader.dialect in EVEN:
+        op = "round_even"
     if value.type.kind in ("date", "timestamp"):
         return truncate_date(reader, node, value, digits)
     return reader.call(node, op, value, *([reader.read(digits)] if digits is not None else []))

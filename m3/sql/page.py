@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from sqlglot import exp
 
@@ -56,19 +56,19 @@ A function is NULL when an argument is, if nothing else is said under *NULL*. Wh
 """
 
 
-def read_form(form: Form, dialect: str | None) -> Scalar:
-    """What a form of a scalar is, over columns that are called as its placeholders.
+def read_form(form: Form, dialect: str | None, columns: Mapping[str, Type] = COLUMNS) -> Scalar:
+    """What a form of a scalar is, over columns that are called as its placeholders, and have these types.
 
     Raises:
-        CompileError: the dialect has no such form.
+        CompileError: the dialect has no such form, or it takes no such types.
     """
+
+    def find_column(node: exp.Expr) -> Scalar | None:
+        return Var(node.name, columns[node.name]) if isinstance(node, exp.Column) and node.name in columns else None
+
     source = Source(f"SELECT {form.example(dialect)}")
     (node,) = source.parse(dialect).expressions
-    return make_reader(source, _find_column).read(node)
-
-
-def _find_column(node: exp.Expr) -> Scalar | None:
-    return Var(node.name, COLUMNS[node.name]) if isinstance(node, exp.Column) and node.name in COLUMNS else None
+    return make_reader(source, find_column).read(node)
 
 
 def write_page() -> str:
@@ -115,7 +115,7 @@ def _write_row(entry: Entry, scalar: bool) -> list[str]:
     return [
         f"**{entry.name}**", entry.text, "<br>".join(map(_write_form, entry.said)), _write_type(entry, scalar), NULLS[entry.nulls], ", ".join(entry.fails),
         "<br>".join(f"`{sql}` is {'NULL' if value is None else f'`{value}`'}" for sql, value in entry.examples.items()),
-        "<br>".join(f"{database}: {how}" for database, how in entry.differs.items()),
+        "<br>".join([*(f"{database}: {how}" for database, how in entry.differs.items()), *(f"{database}: {what} where it fails here" for database, what in entry.errors.items())]),
     ]  # fmt: skip
 
 

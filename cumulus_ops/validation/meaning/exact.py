@@ -265,6 +265,8 @@ def _moment_of_values(lost: int, root: bool) -> Callable[..., Any]:
 
 def _width_bucket(_: Type, value: Any, low: Any, high: Any, count: int) -> int:
     """How many ends of parts are not above the value, and one more within."""
+    if math.isinf(value):
+        return count + 1 if (value > 0) == (high > low) else 0
     step = (Fraction(high) - Fraction(low)) / count
     ends = (Fraction(low) + step * i for i in range(count + 1))
     return sum(1 for end in ends if (Fraction(value) >= end if step > 0 else Fraction(value) <= end))

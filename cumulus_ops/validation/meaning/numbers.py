@@ -171,6 +171,8 @@ def _round(reader: Reader, node: exp.Expr) -> Term:
     if value.kind in ("date", "timestamp"):
         return truncate_moment(reader, value, wanted)
     digits = reader.read(wanted) if wanted is not None else literal(0)
+    if op == "round" and value.kind == "double" and reader.dialect in ("postgres", "redshift", "mysql"):
+        op = "round_even"
     return round_number(reader, op, value, digits)
 
 

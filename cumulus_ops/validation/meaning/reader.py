@@ -278,7 +278,26 @@ def _cast(reader: Reader, node: exp.Expr) -> Term:
         if inner.kind == "double":
             return cast_to(reader, inner, decimal(MAX_PRECISION, 15))
         return inner  # NUMERIC without a size keeps all digits
-    return cast_to(reader, inner, read_type(to), safe=safe)
+    made = cast_to(reader, inner, read_type(to), safe=safe)
+    return _cut_off(reader, inner, made, to) if made.kind == "string" else made
+
+
+def _cut_off(reader: Reader, inner: Term, made: Term, to: exp.Expr) -> Term:
+    """What VARCHAR(n) keeps of a text, and where it is an error instead."""
+    if reader.dialect in ("spark", "databricks", "duckdb", "sqlite") or made.type is None:
+        return made
+    length = to.expressions[0].name if to.expressions else ""
+    if not length and to.this.value != "TEXT":
+        length = {"tsql": "30"}.get(reader.dialect or "", "")
+        if reader.dialect in ("postgres", "redshift") and to.this.value == "CHAR":
+            length = "1"
+    if not length.isdigit():
+        return made
+    if reader.dialect in ("snowflake", "bigquery") or (reader.dialect == "tsql" and inner.kind != "string"):
+        too_long = exp.GT(this=fn("char_length", made.node), expression=exp.Literal.number(length))
+        error = cast(fn("raise_error", text("a text that is too long")), STRING)
+        return Term(when(too_long, error, made.node), STRING)
+    return Term(fn("left", made.node, exp.Literal.number(length)), STRING)
 
 
 def cast_to(reader: Reader, inner: Term, to: Type, *, safe: bool = False) -> Term:
