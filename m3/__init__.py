@@ -18,7 +18,7 @@ from m3.program import Program, Relation
 if TYPE_CHECKING:
     from m3.compiler.pipeline import check_views, compile_views, emit
     from m3.sql.tables import complete_texts, mentions
-    from m3.syntax import parse
+    from m3.syntax import parse, read_program
 
 __all__ = [
     "CompileError",
@@ -39,6 +39,7 @@ __all__ = [
     "format_program",
     "mentions",
     "parse",
+    "read_program",
     "restricted_violations",
 ]
 
@@ -49,6 +50,7 @@ _LAZY = {
     "emit": "m3.compiler.pipeline",
     "mentions": "m3.sql.tables",
     "parse": "m3.syntax",
+    "read_program": "m3.syntax",
 }
 
 

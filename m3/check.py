@@ -11,7 +11,7 @@ from m3.clock import read_passings
 from m3.collected import COLLECTED, INPUTS, misfit, takes_pairs
 from m3.dataflow import derivation_ranks, strata
 from m3.datatypes import BOOL, INT, TIMESTAMP, Type
-from m3.errors import ProgramError, Span
+from m3.errors import Notes, ProgramError, Span
 from m3.program import (
     SEMANTICS,
     START,
@@ -23,6 +23,7 @@ from m3.program import (
     MapRef,
     OutputColumn,
     Program,
+    Relation,
     Statement,
     Trigger,
     View,
@@ -42,20 +43,27 @@ def check(program: Program) -> Program:
         program: any program.
 
     Raises:
-        ProgramError: the first broken rule: names unique and known, arities and types of keys, loop variables bound by
+        ProgramError: the broken rules, of each declaration, statement and view the first: names unique and known, arities and types of keys, loop variables bound by
             a map read, conditions boolean, factors numeric and not NULL, the term's scale within the target's, views
-            over maps with their keys. The span is the statement's or map read's, where known.
+            over maps with their keys. The span is the statement's, map read's or declaration's, where known.
     """
+    notes, places = Notes(), program.places
     if program.semantics not in SEMANTICS:
         _fail(f"unknown semantics {program.semantics!r}", "unknown-semantics", None, f"one of {', '.join(SEMANTICS)}")
-    _check_declarations(program)
+    _check_declarations(program, notes)
+    notes.stop()  # what follows reads the declarations
     for derived in program.derivations:
-        check_derived(program, derived)
+        with notes.part(places.get(f"derived {derived.map}")):
+            check_derived(program, derived)
+    notes.stop()
     _check_derivations(program)
     for trigger in program.triggers:
-        _check_trigger(program, trigger)
+        with notes.part(places.get(trigger.event)):
+            _check_trigger(program, trigger, notes)
     for view in program.views:
-        _check_view(program, view)
+        with notes.part(places.get(f"view {view.name}")):
+            _check_view(program, view)
+    notes.stop()
     return program
 
 
@@ -69,31 +77,45 @@ def _unique(what: str, names: Iterable[str]) -> None:
         _fail(f"{what} {twice[0]!r} is declared twice", "duplicate-name", None, "rename one of them")
 
 
-def _check_declarations(program: Program) -> None:
-    _unique("relation", (r.name for r in program.relations))
-    _unique("map", (m.name for m in program.maps))
-    _unique("view", (v.name for v in program.views))
-    _unique("trigger", (t.event for t in program.triggers))
+def _check_declarations(program: Program, notes: Notes) -> None:
+    named = {
+        "relation": [r.name for r in program.relations],
+        "map": [m.name for m in program.maps],
+        "view": [v.name for v in program.views],
+        "trigger": [t.event for t in program.triggers],
+    }
+    for what, names in named.items():
+        for name in dict.fromkeys(names):
+            with notes.part(program.places.get(name if what == "trigger" else f"{what} {name}")):
+                _unique(what, (n for n in names if n == name))
     for relation in program.relations:
-        if relation.rows is not None and relation.rows < 1:
-            _fail(f"{relation.name} has {relation.rows} rows", "bad-rows", None, "leave ROWS out where it is not known")
-        _unique(f"column of {relation.name}", (c.name for c in relation.columns))
-        _unique(f"key column of {relation.name}", relation.key)
-        for name in relation.key:
-            if name not in {c.name for c in relation.columns}:
-                _fail(
-                    f"the key of {relation.name} has no column {name!r}", "unknown-column", None, "declare the column"
-                )
+        with notes.part(program.places.get(f"relation {relation.name}")):
+            _check_relation(relation)
     for decl in program.maps:
-        if any(ord(c) < ord(" ") for c in decl.name):
-            _fail(f"the name of map {decl.name!r}", "bad-name", None, "no control characters")
-        _unique(f"key of {decl.name}", (k.name for k in decl.keys))
-        if not decl.value.is_numeric or decl.value.nullable:
-            hint = "map values are INT or DECIMAL, not NULL"
-            _fail(f"map {decl.name} has values of type {decl.value}", "type-mismatch", None, hint)
+        with notes.part(program.places.get(f"map {decl.name}")):
+            _check_map(decl)
 
 
-def _check_trigger(program: Program, trigger: Trigger) -> None:
+def _check_relation(relation: Relation) -> None:
+    if relation.rows is not None and relation.rows < 1:
+        _fail(f"{relation.name} has {relation.rows} rows", "bad-rows", None, "leave ROWS out where it is not known")
+    _unique(f"column of {relation.name}", (c.name for c in relation.columns))
+    _unique(f"key column of {relation.name}", relation.key)
+    for name in relation.key:
+        if name not in {c.name for c in relation.columns}:
+            _fail(f"the key of {relation.name} has no column {name!r}", "unknown-column", None, "declare the column")
+
+
+def _check_map(decl: MapDecl) -> None:
+    if any(ord(c) < ord(" ") for c in decl.name):
+        _fail(f"the name of map {decl.name!r}", "bad-name", None, "no control characters")
+    _unique(f"key of {decl.name}", (k.name for k in decl.keys))
+    if not decl.value.is_numeric or decl.value.nullable:
+        hint = "map values are INT or DECIMAL, not NULL"
+        _fail(f"map {decl.name} has values of type {decl.value}", "type-mismatch", None, hint)
+
+
+def _check_trigger(program: Program, trigger: Trigger, notes: Notes) -> None:
     span = trigger.statements[0].span if trigger.statements else None
     columns = _event_columns(program, trigger, span)
     if len(trigger.params) != len(columns):
@@ -103,11 +125,12 @@ def _check_trigger(program: Program, trigger: Trigger) -> None:
     types = {p: c.type for p, c in zip(trigger.params, columns, strict=True)}
     derived = program.derivation_by_map
     for statement in trigger.statements:
-        if statement.target in derived:
-            _fail(f"{statement.target} is derived", "derived-target", statement.span, "write to a map of its own")
-        if not trigger.relation and any(statement.reads()):
-            _fail("a map read ON START", "start-read", statement.span, "all maps are empty then")
-        _StatementCheck(program, statement, dict(types)).run()
+        with notes.part(statement.span):
+            if statement.target in derived:
+                _fail(f"{statement.target} is derived", "derived-target", statement.span, "write to a map of its own")
+            if not trigger.relation and any(statement.reads()):
+                _fail("a map read ON START", "start-read", statement.span, "all maps are empty then")
+            _StatementCheck(program, statement, dict(types)).run()
 
 
 def _event_columns(program: Program, trigger: Trigger, span: Span | None) -> tuple[Column, ...]:

@@ -7,7 +7,8 @@ because Spark workers send them back to the driver.
 from __future__ import annotations
 
 import unicodedata
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -15,6 +16,7 @@ __all__ = [
     "CompileError",
     "FollowUp",
     "M3Error",
+    "Notes",
     "ProgramError",
     "Span",
     "SyntaxProblem",
@@ -137,6 +139,40 @@ def combine_errors(errors: Iterable[M3Error]) -> M3Error:
     combined = _rebuild(type(first), first.message, first.kind, first.span, first.hint, tuple(others))
     combined.__cause__ = first
     return combined
+
+
+class Notes:
+    """The errors of parts that can be judged each by itself.
+
+    >>> notes = Notes()
+    >>> for name in "ab":
+    ...     with notes.part(Span(1, 1 + ord(name))):
+    ...         raise ProgramError(name, kind="x")
+    >>> [str(e.span) for e in notes.errors]
+    ['<text>:1:98', '<text>:1:99']
+    """
+
+    def __init__(self) -> None:
+        self.errors: list[M3Error] = []
+
+    @contextmanager
+    def part(self, span: Span | None = None) -> Iterator[None]:
+        """What fails within is noted, at ``span`` if it does not say where."""
+        try:
+            yield
+        except M3Error as error:
+            if error.span is None:
+                error.span = span
+            self.errors.append(error)
+
+    def stop(self) -> None:
+        """Go on only where nothing has failed.
+
+        Raises:
+            M3Error: all that was noted.
+        """
+        if self.errors:
+            raise combine_errors(self.errors)
 
 
 #: Lines of a place that are shown.

@@ -386,7 +386,7 @@ CLASSES: tuple[type, ...] = (
     View,
     Program,
 )
-FIELDS = {cls: tuple(f.name for f in fields(cls) if f.name not in ("span", "scope")) for cls in CLASSES}
+FIELDS = {cls: tuple(f.name for f in fields(cls) if f.name not in ("span", "scope", "places")) for cls in CLASSES}
 #: How values that JSON has no word for are written; a tuple is the list of its items.
 VALUES: dict[str, tuple[type, Callable[[Any], str], Callable[[str], Any]]] = {
     "decimal": (Decimal, str, Decimal),

@@ -393,6 +393,8 @@ class Program:
     triggers: tuple[Trigger, ...]
     views: tuple[View, ...] = ()
     derivations: tuple[Derived, ...] = ()
+    #: Where ``relation r``, ``map m`` and ``view v`` are declared, in a program that was read from a text.
+    places: Mapping[str, Span] = field(default_factory=dict, compare=False, repr=False)
 
     @cached_property
     def derivation_by_map(self) -> dict[str, Derived]:

@@ -8,28 +8,31 @@ read: ``target[..] += IF cond THEN expr ELSE 0``, ``ON Insert_R(..)`` and ``ON D
 from __future__ import annotations
 
 import datetime
-from collections.abc import Callable, Mapping
+import re
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from decimal import Decimal
 from functools import lru_cache
 from importlib import resources
-from typing import Any
+from typing import Any, TypeVar
 
 from lark import Lark
 from lark.exceptions import UnexpectedCharacters, UnexpectedEOF, UnexpectedInput, UnexpectedToken
 from lark.lexer import PatternStr
 
+from m3.check import check
 from m3.collected import INPUTS
 from m3.datatypes import Type
 from m3.dictionary import FUNCTIONS
 from m3.dictionary.types import Value
-from m3.errors import M3Error, ProgramError, Span, SyntaxProblem
+from m3.errors import FollowUp, M3Error, Notes, ProgramError, Span, SyntaxProblem
 from m3.formatting import format_name, format_program, format_scalar, format_statement
 from m3.program import (
     START,
     Check,
     Column,
     Derivation,
+    Derived,
     Factor,
     Frame,
     Input,
@@ -59,11 +62,13 @@ __all__ = [
     "format_statement",
     "name_of",
     "parse",
+    "read_program",
     "span_of",
     "text_of",
 ]
 
 
+T = TypeVar("T")
 #: Terminals without a spelling of their own, in plain words.
 WORDS = {"NAME": "a name", "QUOTED": "a name", "NUMBER": "a number", "STRING": "a text in quotes", "$END": "the end"}
 
@@ -84,27 +89,93 @@ def parse(text: str, file: str = "") -> Program:
     Raises:
         SyntaxProblem: the text does not follow the grammar.
         ProgramError: a name is not declared, a variable not bound, or a scalar ill-typed.
-            :func:`m3.check.check` has the other rules.
+            :func:`m3.check.check` has the other rules. Either knows the other errors that were found.
     """
+    program, notes = _read(text, file)
+    notes.stop()
+    return program
+
+
+def read_program(text: str, file: str = "") -> Program:
+    """The program a text describes, if it keeps all rules of the language.
+
+    >>> text = "RELATION r(a INT); MAP m[a INT] : INT MAP n[] : TEXT; ON +r(a) DO { m[b] += 1; n[] += 1; o[] += 1; }"
+    >>> try:
+    ...     read_program(text)
+    ... except M3Error as error:
+    ...     print("\\n".join(f"{e.span.column}: {e.message}" for e in error.all))
+    39: unexpected 'MAP'
+    71: variable 'b' is not bound
+    90: no map 'o'
+
+    Args:
+        text, file: as for :func:`parse`.
+
+    Raises:
+        M3Error: the first of all errors that do not follow from each other; it knows the others.
+    """
+    program, notes = _read(text, file)
+    if any(isinstance(e, SyntaxProblem) for e in notes.errors):  # what a declaration would have said is not known
+        notes.stop()
+    with notes.part():
+        check(program)
+    notes.stop()
+    return program
+
+
+def _read(text: str, file: str) -> tuple[Program, Notes]:
+    """The program as far as it can be read, and what is wrong with the rest."""
+    builder = _Builder(text, file)
+    return builder.program(_read_declarations(text, file, builder)), builder.notes
+
+
+def _read_declarations(text: str, file: str, builder: _Builder) -> list[Node]:
+    """The syntax trees of all declarations. Where there is a mistake, each declaration is read by itself, so every one that has a mistake
+    is told of; the names of these are known all the same."""
     try:
-        tree = _parser().parse(text)
-    except UnexpectedInput as error:
-        # A lark error in plain words: what is there, and what could be.
-        line, column, found = error.line, error.column, ""
-        expected: set[str] = set()
-        if isinstance(error, UnexpectedToken):
-            expected, found = set(error.accepts or error.expected), str(error.token)
-        elif isinstance(error, UnexpectedCharacters):
-            expected, found = set(error.allowed or ()), text[error.pos_in_stream or 0]
-        if isinstance(error, UnexpectedEOF) or found == "" or line < 1:
-            lines = text.splitlines() or [""]
-            line, column = len(lines), len(lines[-1]) + 1
-        what = f"unexpected {found!r}" if found else "the text ends too early"
-        hint = f"expected {_either(expected)}" if expected else ""
-        raise SyntaxProblem(
-            what, kind="m3-syntax", span=Span(line, column, max(1, len(found)), file), hint=hint
-        ) from error
-    return _Builder(text, file).program(tree)
+        return list(_parser().parse(text).children)
+    except UnexpectedInput as whole:
+        plain = NO_CODE.sub(lambda found: _blank(found[0]), text)
+        starts = [0, *(found.start("word") for found in DECLARATION.finditer(plain) if found.start("word"))]
+        trees: list[Node] = []
+        for start, end in zip(starts, [*starts[1:], len(text)], strict=True):
+            try:
+                trees += _parser().parse(_blank(text[:start]) + text[start:end]).children
+            except UnexpectedInput as error:
+                builder.notes.errors.append(_explain_syntax(text[:end], file, error))
+                builder.broken |= {name.strip('"') for name in NAMED.findall(text[start:end])}
+        if not builder.notes.errors:  # of several headers
+            builder.notes.errors.append(_explain_syntax(text, file, whole))
+        return trees
+
+
+#: Texts, quoted names and comments; where a declaration begins, behind the one before it; what a text declares.
+NO_CODE = re.compile(r"'[^']*'|\"[^\"]*\"|--[^\n]*")
+DECLARATION = re.compile(
+    r"(?:^|[;}])\s*(?P<word>(?:PROGRAM|RELATION|MAP|DERIVE|WINDOW|VIEW|ON)\b)(?!\s*\[)", re.IGNORECASE
+)
+NAMED = re.compile(r"\b(?:RELATION|MAP|VIEW)\s+(\"[^\"]+\"|\w+)", re.IGNORECASE)
+
+
+def _blank(text: str) -> str:
+    """As many lines and characters, and nothing else."""
+    return re.sub(r"[^\n]", " ", text)
+
+
+def _explain_syntax(text: str, file: str, error: UnexpectedInput) -> SyntaxProblem:
+    """A lark error in plain words: what is there, and what could be."""
+    line, column, found = error.line, error.column, ""
+    expected: set[str] = set()
+    if isinstance(error, UnexpectedToken):
+        expected, found = set(error.accepts or error.expected), str(error.token)
+    elif isinstance(error, UnexpectedCharacters):
+        expected, found = set(error.allowed or ()), text[error.pos_in_stream or 0]
+    if isinstance(error, UnexpectedEOF) or found == "" or line < 1:
+        lines = text.rstrip().splitlines() or [""]
+        line, column = len(lines), len(lines[-1]) + 1
+    what = f"unexpected {found!r}" if found else "the text ends too early"
+    hint = f"expected {_either(expected)}" if expected else ""
+    return SyntaxProblem(what, kind="m3-syntax", span=Span(line, column, max(1, len(found)), file), hint=hint)
 
 
 def _either(terminals: set[str]) -> str:
@@ -118,24 +189,40 @@ class _Builder:
 
     def __init__(self, text: str, file: str) -> None:
         self.text, self.file = text, file
+        #: What is wrong, and what is declared wrongly: nobody is told that it is not declared.
+        self.notes, self.broken = Notes(), set[str]()
+        self.places: dict[str, Span] = {}
         self.relations: dict[str, Relation] = {}
         self.maps: dict[str, MapDecl] = {}
 
-    def program(self, tree: Node) -> Program:
-        """The whole program."""
+    def program(self, trees: Sequence[Node]) -> Program:
+        """The whole program, without what is wrong in it."""
         parts: dict[str, list[Node]] = {k: [] for k in ("header", "relation", "map", "derived", "view", "trigger")}
-        for child in tree.children:
+        for child in trees:
             parts[_SECTIONS.get(child.data, child.data)].append(child)
-        relations = tuple(self._relation(n) for n in parts["relation"])
-        maps = tuple(self._map(n) for n in parts["map"])
+        relations = self._read_each(parts["relation"], self._relation, "relation")
+        maps = self._read_each(parts["map"], self._map, "map")
         self.relations, self.maps = {r.name: r for r in relations}, {m.name: m for m in maps}
         name, semantics = self._header(parts["header"])
-        views = tuple(self._view(n) for n in parts["view"])
-        derived = tuple(
-            (self._windowing(n) if n.data == "windowing" else self._derivation(n)) for n in parts["derived"]
-        )
-        triggers = tuple(self._trigger(n) for n in parts["trigger"])
-        return Program(name, semantics, relations, maps, triggers, views, derived)
+        views = self._read_each(parts["view"], self._view, "view")
+        derived = self._read_each(parts["derived"], self._derived, "derived")
+        triggers = self._read_each(parts["trigger"], self._trigger, "trigger")
+        return Program(name, semantics, relations, maps, triggers, views, derived, self.places)
+
+    def _read_each(self, nodes: Sequence[Node], read: Callable[[Node], T], what: str) -> tuple[T, ...]:
+        """What can be read of some declarations."""
+        made = []
+        for node in nodes:
+            span, before = span_of(node, self.file), len(self.notes.errors)
+            with self.notes.part(span):
+                made.append(one := read(node))
+                place = (
+                    one.event if isinstance(one, Trigger) else f"{what} {getattr(one, 'map', getattr(one, 'name', ''))}"
+                )
+                self.places[place] = span
+            if len(self.notes.errors) > before and what in ("relation", "map"):
+                self.broken.add(name_of(node.children[0]))
+        return tuple(made)
 
     def _header(self, headers: list[Node]) -> tuple[str, str]:
         if not headers:
@@ -163,6 +250,8 @@ class _Builder:
 
     def _find_map(self, node: Node) -> MapDecl:
         name = name_of(node)
+        if name not in self.maps and name in self.broken:
+            raise FollowUp
         if name not in self.maps:
             known = ", ".join(self.maps) or "none"
             raise self._fail(node, f"no map {name!r}", "unknown-map", f"known maps: {known}; declare it with MAP")
@@ -207,6 +296,9 @@ class _Builder:
         meta = node.meta
         end = None if meta.end_line == meta.line else (meta.end_line, meta.end_column)
         return replace(span_of(node, ""), end=end, text=self.text[meta.start_pos : meta.end_pos])
+
+    def _derived(self, node: Node) -> Derived:
+        return self._windowing(node) if node.data == "windowing" else self._derivation(node)
 
     def _windowing(self, node: Node) -> Windowing:
         name, source, partition, flagged, *functions = node.children
@@ -281,8 +373,7 @@ class _Builder:
     def _trigger(self, node: Node) -> Trigger:
         if node.data == "start_trigger":
             (statements,) = node.children
-            body = tuple(self._statement(s, {}) for s in statements.children) if statements else ()
-            return Trigger(1, START, (), body)
+            return Trigger(1, START, (), self._statements(statements, {}))
         if node.data == "change_trigger":
             return self._body(0, self._derived_map(node.children[0]), node)
         return self._body(*self._event(node.children[0], node.children[1]), node)
@@ -299,8 +390,15 @@ class _Builder:
             hint = f"columns: {', '.join(c.name for c in relation.columns)}"
             raise self._fail(name, f"{relation.name} has {len(relation.columns)} columns", "wrong-arity", hint)
         types = {n: c.type for n, c in zip(names, relation.columns, strict=True)}
-        body = tuple(self._statement(s, types) for s in statements.children) if statements else ()
-        return Trigger(number, relation.name, names, body)
+        return Trigger(number, relation.name, names, self._statements(statements, types))
+
+    def _statements(self, node: Node | None, types: Types) -> tuple[Statement, ...]:
+        """The statements that can be read."""
+        made = []
+        for statement in node.children if node else ():
+            with self.notes.part(span_of(statement, self.file)):
+                made.append(self._statement(statement, types))
+        return tuple(made)
 
     def _event(self, sign: Node | None, node: Node) -> tuple[int, Relation]:
         """``+R``, ``-R``, ``Insert_R``, ``Delete_R``, or ``R`` for an insert."""
@@ -311,6 +409,8 @@ class _Builder:
             rest = name[len(prefix) :]
             if sign is None and name.lower().startswith(prefix) and rest in self.relations:
                 return number, self.relations[rest]
+        if name in self.broken or name.partition("_")[2] in self.broken:
+            raise FollowUp
         known = ", ".join(self.relations) or "none"
         raise self._fail(node, f"no relation {name!r}", "unknown-relation", f"known: {known}; declare it with RELATION")
 

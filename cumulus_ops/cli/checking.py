@@ -125,7 +125,7 @@ def _read_files(texts: dict[Path, str | None], described: Described) -> tuple[_F
 
 def _check_program(text: str, file: Path) -> Iterator[Problem]:
     try:
-        m3.check(m3.parse(text, str(file)))
+        m3.read_program(text, str(file))
     except M3Error as error:
         yield from error.all
 

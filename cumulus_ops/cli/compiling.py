@@ -67,7 +67,7 @@ class Source:
             with self._in_files():
                 return m3.compile_views(self.name, project.relations, self.views, project.dialect, others=project.views)
 
-        return m3.check(m3.parse(self.text, str(self.file)))
+        return m3.read_program(self.text, str(self.file))
 
     def explained(self, view: str | None, rows: Mapping[str, float], *, full: bool) -> str:
         """The program, or the part that one view needs, for a person to read.

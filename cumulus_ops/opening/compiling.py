@@ -52,7 +52,7 @@ def build_program(project: Project, only: Collection[str] | None = None) -> Prog
 
 def _read_program(project: Project) -> Program:
     assert project.program_file is not None
-    program = m3.parse(read_text(project.program_file), str(project.program_file))
+    program = m3.read_program(read_text(project.program_file), str(project.program_file))
     declared = {r.name: r for r in project.relations}
     for relation in program.relations:
         if relation.name in declared and declared[relation.name].columns != relation.columns:
@@ -63,7 +63,7 @@ def _read_program(project: Project) -> Program:
                 hint="declare the same columns and types in both",
             )
     relations = (replace(r, defaults=declared[r.name].defaults) if r.name in declared else r for r in program.relations)
-    return replace(m3.check(program), relations=tuple(relations))
+    return replace(program, relations=tuple(relations))
 
 
 @dataclass(frozen=True)

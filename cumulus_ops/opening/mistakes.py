@@ -22,7 +22,7 @@ def find_mistakes(described: Described) -> tuple[M3Error, ...]:
     """
     if described.program_file is not None:
         try:
-            m3.check(m3.parse(read_text(described.program_file), str(described.program_file)))
+            m3.read_program(read_text(described.program_file), str(described.program_file))
         except M3Error as error:
             return error.all
         return ()

@@ -28,15 +28,21 @@ from sqlglot.tokenizer_core import Token, TokenType
 from m3.errors import Span, SyntaxProblem, shortened
 
 __all__ = [
+    "CLOSING",
+    "FAILURES",
+    "OPENING",
     "complete_place",
     "explain_statements",
     "explain_syntax",
     "find_lookalike",
+    "is_certain",
     "locate",
     "suggest_name",
     "tokenize",
 ]
 
+#: How sqlglot says that a text is not SQL; for calls without the arguments that it rewrites in many ways.
+FAILURES = (SqlglotError, ValueError, TypeError, AttributeError, LookupError)
 OPENING = {TokenType.L_PAREN: "(", TokenType.L_BRACKET: "[", TokenType.L_BRACE: "{"}
 CLOSING = {TokenType.R_PAREN: ")", TokenType.R_BRACKET: "]", TokenType.R_BRACE: "}"}
 PARTNER = {"(": ")", "[": "]", "{": "}"}
@@ -179,7 +185,7 @@ def explain_syntax(sql: str, file: str, dialect: str | None, error: Exception) -
         error: what the parser says.
     """
     text = _Text(sql, file, dialect)
-    known = find_template(text) or find_lookalike(sql, file, dialect) or find_open_quote(text) or find_unbalanced(text)
+    known = _find_certain(text)
     if known is not None:
         return known
     details = error.errors[0] if isinstance(error, sqlglot.errors.ParseError) and error.errors else None
@@ -190,6 +196,17 @@ def explain_syntax(sql: str, file: str, dialect: str | None, error: Exception) -
         len(text.tokens) - 1,
     )
     return _explain_parser(text, index, str(details["description"]))
+
+
+def is_certain(sql: str, file: str, dialect: str | None) -> bool:
+    """Whether something is wrong with a text as a whole, and not with a query in it: a quote or a parenthesis without its other half, .."""
+    return _find_certain(_Text(sql, file, dialect)) is not None
+
+
+def _find_certain(text: _Text) -> SyntaxProblem | None:
+    """What can be said of a text without its parser."""
+    lookalike = find_lookalike(text.sql, text.file, text.dialect)
+    return find_template(text) or lookalike or find_open_quote(text) or find_unbalanced(text)
 
 
 def find_template(text: _Text) -> SyntaxProblem | None:
@@ -400,7 +417,7 @@ def _find_refused_call(text: _Text, error: Exception) -> SyntaxProblem:
             except type(error):
                 hint = "it takes other arguments, or more, or fewer"
                 return text.problem(start, end, f"{text.word(call).upper()} cannot be read", hint)
-            except Exception:  # another mistake, which is not the one that was reported
+            except FAILURES:  # another mistake, which is not the one that was reported
                 continue
     return text.problem(0, max(0, len(text.sql) - 1), "this cannot be read as SQL", PARTS)
 

@@ -49,7 +49,8 @@ from sqlglot.tokenizer_core import Token, TokenType
 
 from m3.dictionary.spans import read_descriptors
 from m3.errors import CompileError, FollowUp, M3Error, Span, SyntaxProblem, combine_errors, shortened
-from m3.sql.mistakes import complete_place, explain_statements, explain_syntax, find_lookalike, locate
+from m3.sql.mistakes import CLOSING, FAILURES, OPENING, complete_place, explain_statements, find_lookalike, locate
+from m3.sql.recovery import explain_queries
 
 __all__ = [
     "FAILURES",
@@ -97,7 +98,7 @@ class Source:
         except RecursionError as error:
             raise SyntaxProblem("too deeply nested", kind="too-deep", span=Span(1, 1, 1, self.file)) from error
         except FAILURES as error:
-            raise explain_syntax(self.sql, self.file, dialect, error) from error
+            raise explain_queries(self.sql, self.file, dialect, error) from error
         if len(statements) != 1 or statements[0].key not in QUERIES or not isinstance(statements[0], exp.Expression):
             raise explain_statements(self.sql, self.file, dialect)
         lookalike = find_lookalike(self.sql, self.file, dialect)
@@ -291,10 +292,6 @@ BEFORE: Mapping[type[exp.Expr], tuple[str, ...]] = {
     exp.Case: ("CASE", "WHEN"), exp.Neg: ("-",), exp.Not: ("NOT",), exp.Interval: ("INTERVAL",)
 }  # fmt: skip
 WIDER = tuple(BEFORE)
-#: How sqlglot says that a text is not SQL; for calls without the arguments that it rewrites in many ways.
-FAILURES = (sqlglot.errors.SqlglotError, ValueError, TypeError, AttributeError, LookupError)
-OPENING = (TokenType.L_PAREN, TokenType.L_BRACKET, TokenType.L_BRACE)
-CLOSING = (TokenType.R_PAREN, TokenType.R_BRACKET, TokenType.R_BRACE)
 #: No column, no unit and no format is called that.
 PROBE = "nobody_reads_this"
 #: Types, whose lengths mean nothing in some dialects (DuckDB, Spark): sqlglot forgets there that one was written, rightly.

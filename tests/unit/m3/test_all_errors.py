@@ -6,7 +6,7 @@ import pickle
 
 import pytest
 
-from m3 import M3Error, check_views, compile_views
+from m3 import M3Error, check_views, compile_views, read_program
 from m3.errors import Span, combine_errors
 from tests.unit.m3.test_sql_views import SMALL
 
@@ -47,6 +47,59 @@ COLUMN, TABLE = "unknown-column", "unknown-relation"
 )  # fmt: skip
 def test_independent_errors_are_found_at_once(sql, expected):
     assert found(sql) == expected
+
+
+SYNTAX = "sql-syntax"
+
+
+@pytest.mark.parametrize(
+    ("sql", "expected"),
+    [
+        ("with q as (select k form r), p as (select k from r where) select k from q jon p on 1 = 1", [("r", SYNTAX), ("where", SYNTAX), ("p", SYNTAX)]),
+        ("select k from r where union all select k from r group k", [("where", SYNTAX), ("k", SYNTAX)]),
+        ("select k from (select k\nform r) as q where k in (select from) and", [("r", SYNTAX), ("from", SYNTAX), ("and", SYNTAX)]),
+        ("select k from (select k from r where) as q", [("where", SYNTAX)]),
+        ("select (select k from r where from r", [("(", SYNTAX)]),
+        ("select k from r where k = 'a and (select from)", [("'a and (select from)", SYNTAX)]),
+    ],
+)  # fmt: skip
+def test_each_query_of_a_text_has_its_first_syntax_error(sql, expected):
+    assert [kind for _, kind in found(sql)] == [kind for _, kind in expected]
+    assert [place for place, _ in found(sql)] == [place for place, _ in expected]
+
+
+PROGRAM = """PROGRAM p SEMANTICS SNAPSHOT;
+RELATION r(a INT, b {type});
+RELATION s(a INT, a INT);
+MAP m[a INT] : INT;
+MAP m[b INT] : STRING;
+MAP q[x DATE] : INT{end}
+VIEW v[] VALUES x = m COLUMNS y = x;
+VIEW w[a INT] VALUES x = zz COLUMNS y = x;
+ON +r(a, b) DO {{ m[a] += 1; }}
+ON +s(a, c) DO {{ m[x] += 1; m[a] += k[a]; m[a] += (c :: STRING); }}
+ON -t(a) DO {{ m[a] += 1; }}
+"""
+
+
+@pytest.mark.parametrize(
+    ("type_", "end", "expected"),
+    [
+        ("INT", ";", [
+            (3, 1, "duplicate-name"), (5, 1, "duplicate-name"), (5, 1, "type-mismatch"), (8, 26, "unknown-map"),
+            (10, 20, "unbound-variable"), (10, 37, "unknown-map"), (10, 52, "type-mismatch"), (11, 5, "unknown-relation"),
+        ]),
+        ("TEXT", "", [
+            (2, 21, "m3-syntax"), (7, 1, "m3-syntax"), (8, 26, "unknown-map"), (10, 20, "unbound-variable"), (10, 37, "unknown-map"),
+            (10, 52, "type-mismatch"), (11, 5, "unknown-relation"),
+        ]),
+    ],
+)  # fmt: skip
+def test_a_program_has_the_errors_of_all_its_declarations_and_statements(type_, end, expected):
+    with pytest.raises(M3Error) as caught:
+        read_program(PROGRAM.format(type=type_, end=end), "p.m3")
+    assert {e.span.file for e in caught.value.all} == {"p.m3"}
+    assert sorted((e.span.line, e.span.column, e.kind) for e in caught.value.all) == expected
 
 
 def test_each_view_is_read_whatever_the_others_say():
