@@ -7,7 +7,7 @@ several; everything else waits for its epoch, which is the order by logged versi
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from cumulus_ops.coordination.labelling.annotations import Dataflow
     from cumulus_ops.project.settings import Project
 
-__all__ = ["ANSWERS", "Planning", "plan_coordination"]
+__all__ = ["ANSWERS", "Planning", "extend_plan", "plan_coordination"]
 
 #: What the edges from views lead to.
 ANSWERS = "answers"
@@ -57,6 +57,38 @@ def plan_coordination(
         InputProblem: the file about what becomes of the answers is wrong.
     """
     return Planning(project, program, confluence).plan(scheme or confluence.grain)
+
+
+def extend_plan(
+    project: Project, program: Program, known: CoordinationPlan, planned: Collection[str]
+) -> CoordinationPlan:
+    """The plan of a program of which some views were planned before, with the same maps and settings: only the others are analysed. It is the one that
+    :func:`plan_coordination` makes.
+
+    Args:
+        project: what it declares; it has no seals, and says nothing of what becomes of the answers.
+        program: what it maintains; the order of events is free in it.
+        known: the plan before.
+        planned: the views that stay.
+    """
+    assert not any(project.seals.values())
+    assert project.dataflow is None
+    fresh = restrict(program, *(v.name for v in program.views if v.name not in planned))
+    made = Planning(project, fresh, prove(fresh)).plan(known.scheme)
+    names = [v.name for v in program.views]
+    views = {v.view: v for v in (*known.views, *made.views)}
+    writes: dict[str, list[EdgePlan]] = {name: [] for name in names}
+    reads: dict[str, EdgePlan] = {}
+    for of in (known, made):
+        again = {v.view for v in of.views if (v.view in planned) == (of is known)}
+        ends = len(of.edges) - len(of.views)  # those to the answers come last, one for each view
+        for edge in of.edges[:ends]:
+            if edge.target in again:
+                writes[edge.target].append(edge)
+        reads |= {edge.source: edge for edge in of.edges[ends:] if edge.source in again}
+    plans = tuple(views[name] for name in names)
+    edges = (*(edge for name in names for edge in writes[name]), *(reads[name] for name in names))
+    return CoordinationPlan(known.scheme, made.verdicts, plans, edges, barriers_of(program, {}, plans))
 
 
 @dataclass(frozen=True)

@@ -418,19 +418,19 @@ def view_maps(view: View) -> list[str]:
     return list(dict.fromkeys([*view.maps(), *(c.map for c in view.checks)]))
 
 
-def restrict(program: Program, view: str) -> Program:
-    """The program that maintains one view only, with all relations still declared.
+def restrict(program: Program, *views: str) -> Program:
+    """The program that maintains some views only, with all relations still declared.
 
     Raises:
         ProgramError: there is no such view.
     """
-    kept = _ancestors(program, view_maps(program.view(view)))
+    kept = _ancestors(program, [name for view in views for name in view_maps(program.view(view))])
     triggers = (replace(t, statements=tuple(s for s in t.statements if s.target in kept)) for t in program.triggers)
     return replace(
         program,
         maps=tuple(m for m in program.maps if m.name in kept),
         triggers=tuple(t for t in triggers if t.statements),
-        views=(program.view(view),),
+        views=tuple(map(program.view, views)),
         derivations=tuple(d for d in program.derivations if d.map in kept),
     )
 

@@ -8,12 +8,14 @@ from contextlib import contextmanager
 
 import pytest
 
-from cumulus_ops.deploying.changes import find_change
+from cumulus_ops.coordination.planning import plan_coordination
+from cumulus_ops.deploying.changes import Change, find_change
 from cumulus_ops.opening.compiling import find_edit
 from cumulus_ops.opening.runtime import Runtime, initialise, open_runtime, waits_for_deployment
 from cumulus_ops.project.settings import Project
 from m3 import CompileError
 from m3.compiler import pipeline
+from m3.confluence.proof import prove
 from m3.datatypes import INT, STRING, TIMESTAMP
 from m3.program import Column, Relation
 from tests.support.projects import make_project
@@ -102,13 +104,15 @@ def test_an_edit_compiles_what_it_concerns(project: Project, edit: str, monkeypa
         with compiled_views(monkeypatch) as names:
             assert waits_for_deployment(edited, rt.catalog) == (not change.is_nothing)
         assert names == concerned
-        assert_found_as_if_all_were_compiled(rt, change.views)
+        assert_found_as_if_all_were_compiled(rt, change)
 
 
-def assert_found_as_if_all_were_compiled(rt: Runtime, views: object) -> None:
+def assert_found_as_if_all_were_compiled(rt: Runtime, change: Change) -> None:
     whole = find_edit(rt.as_edited, rt.catalog.program.record(), whole=True)
-    assert whole.views == views
+    assert whole.views == change.views
     assert {v.name for v in whole.new.views} == set(rt.as_edited.views)
+    program = change.plan.program
+    assert change.coordination == plan_coordination(rt.as_edited, program, prove(program))
 
 
 def test_an_edit_without_meaning_is_registered_without_the_others(
