@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 
 from m3.check import check
 from m3.clock import CLOCK
-from m3.confluence.identity import identities
+from m3.confluence.identity import identities, identities_like
 from m3.dataflow import graph_of, once_per_program, reachable
 from m3.program import (
     START,
@@ -78,16 +78,15 @@ def changed_views(old: Program, new: Program, same: Collection[str] = ()) -> dic
     are not looked at.
 
     Comments, layout, case, names of maps and the order of views are no change."""
-    before, after = ({n: shown for n, shown in _shown(p).items() if n not in same} for p in (old, new))
+    before = _show(old, identities_like(old, new), same)
+    after = _show(new, identities(new), same)
     found = {name: "removed" for name in before if name not in after}
     found |= {name: "added" for name in after if name not in before}
     return found | {name: "changed" for name in after if name in before and before[name] != after[name]}
 
 
-@once_per_program
-def _shown(program: Program) -> dict[str, object]:
-    known = identities(program)
-    return {view.name: _shown_by(program, view, known) for view in program.views}
+def _show(program: Program, known: Mapping[str, str], same: Collection[str]) -> dict[str, object]:
+    return {view.name: _shown_by(program, view, known) for view in program.views if view.name not in same}
 
 
 def _shown_by(program: Program, view: View, known: Mapping[str, str]) -> object:
@@ -141,7 +140,7 @@ class _Carrying:
         #: The views, each with whether it is the old one.
         self._views = [(view.name in as_they_are, view) for view in views]
         can_stay = self._find_lasting() if keep else set()
-        known = {name: identity for name, identity in identities(old).items() if name in can_stay}
+        known = {name: identity for name, identity in identities_like(old, new).items() if name in can_stay}
         by_identity = {identity: name for name, identity in reversed(known.items())}
         #: map of ``new`` -> the map of ``old`` that it is; of several that mean the same the one that is called so, or the first
         self._same = {

@@ -20,10 +20,11 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping
+from dataclasses import replace
 from functools import wraps
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from m3.program import Program, Statement, Trigger
+from m3.program import Program, Statement, Trigger, View
 
 if TYPE_CHECKING:
     import networkx as nx
@@ -42,9 +43,11 @@ __all__ = [
     "graph_of",
     "in_order",
     "is_cyclic",
+    "map_graph",
     "once_per_program",
     "predecessors",
     "reachable",
+    "restrict_to",
     "strata",
 ]
 
@@ -101,7 +104,7 @@ def _statements(program: Program) -> Iterator[tuple[Trigger, int, Statement]]:
 
 
 @once_per_program
-def _map_graph(program: Program) -> dict[str, dict[str, None]]:
+def map_graph(program: Program) -> dict[str, dict[str, None]]:
     """An edge from each map to each map that some statement computes from it; nodes in order of declaration."""
     edges = [(ref.map, s.target) for _, _, s in _statements(program) for ref in s.reads()]
     edges += [(t.relation, s.target) for t, _, s in _statements(program) if t.sign == 0]
@@ -117,12 +120,12 @@ def strata(program: Program) -> tuple[tuple[str, ...], ...]:
     """
     position = {m.name: i for i, m in enumerate(program.maps)}
     levels = depth(program)
-    return tuple(sorted(components(_map_graph(program)), key=lambda g: (levels[g[0]], position[g[0]])))
+    return tuple(sorted(components(map_graph(program)), key=lambda g: (levels[g[0]], position[g[0]])))
 
 
 @once_per_program
 def _depths(program: Program) -> tuple[tuple[str, int], ...]:
-    levels = generations(condensed(_map_graph(program)))
+    levels = generations(condensed(map_graph(program)))
     return tuple((name, level) for level, parts in enumerate(levels) for part in parts for name in part)
 
 
@@ -142,14 +145,40 @@ def derivation_ranks(program: Program) -> dict[str, int]:
     """
     ranks = {m.name: 0 for m in program.maps}
     for number, derived in enumerate(program.derivations, start=1):
-        for name in reachable(_map_graph(program), derived.map):
+        for name in reachable(map_graph(program), derived.map):
             ranks[name] = max(ranks[name], number)
     return ranks
 
 
+def restrict_to(program: Program, maps: Iterable[str], views: Iterable[View] = ()) -> Program:
+    """The part of a program that maintains some maps, and what these are computed from, with some ``views``; all relations are declared.
+
+    Args:
+        program: the program.
+        maps: the maps, those of the views included.
+        views: the views.
+    """
+    before = _before(program)
+    kept = {name for wanted in maps for name in reachable(before, wanted)}
+    triggers = (replace(t, statements=tuple(s for s in t.statements if s.target in kept)) for t in program.triggers)
+    return replace(
+        program,
+        maps=tuple(m for m in program.maps if m.name in kept),
+        triggers=tuple(t for t in triggers if t.statements),
+        views=tuple(views),
+        derivations=tuple(d for d in program.derivations if d.map in kept),
+    )
+
+
+@once_per_program
+def _before(program: Program) -> dict[str, dict[str, None]]:
+    """An edge from each map to each map that it is computed from."""
+    return predecessors(map_graph(program))
+
+
 def is_cyclic(program: Program, stratum: tuple[str, ...]) -> bool:
     """True when the maps of a stratum are computed, directly or not, from themselves."""
-    return len(stratum) > 1 or stratum[0] in _map_graph(program)[stratum[0]]
+    return len(stratum) > 1 or stratum[0] in map_graph(program)[stratum[0]]
 
 
 def cycle_leader(stratum: tuple[str, ...]) -> str:

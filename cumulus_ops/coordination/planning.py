@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from cumulus_ops.coordination.labelling.annotations import Dataflow
     from cumulus_ops.project.settings import Project
 
-__all__ = ["ANSWERS", "Planning", "extend_plan", "plan_coordination"]
+__all__ = ["ANSWERS", "Planning", "extend_plan", "goes_beyond", "plan_coordination"]
 
 #: What the edges from views lead to.
 ANSWERS = "answers"
@@ -57,6 +57,11 @@ def plan_coordination(
         InputProblem: the file about what becomes of the answers is wrong.
     """
     return Planning(project, program, confluence).plan(scheme or confluence.grain)
+
+
+def goes_beyond(plan: CoordinationPlan) -> bool:
+    """Whether a plan was made with a file that says what becomes of the answers."""
+    return [edge.target for edge in plan.edges[-len(plan.views) :]] != [ANSWERS] * len(plan.views)
 
 
 def extend_plan(

@@ -11,7 +11,7 @@ from cumulus_ops.catalog.records import ProgramRecord
 from cumulus_ops.catalog.revisions import Changes
 from cumulus_ops.compute.extend import relations_read
 from cumulus_ops.coordination.plan import CoordinationPlan
-from cumulus_ops.coordination.planning import extend_plan, plan_coordination
+from cumulus_ops.coordination.planning import extend_plan, goes_beyond, plan_coordination
 from cumulus_ops.layout.choices import Choices
 from cumulus_ops.layout.partitioning import check_layout
 from cumulus_ops.layout.plans import ProgramPlan, plan_program
@@ -19,7 +19,7 @@ from cumulus_ops.maps.runs import AccessPath
 from cumulus_ops.opening.columns import check_log, past_programs
 from cumulus_ops.opening.compiling import Edit, bare_relations, find_edit
 from cumulus_ops.opening.runtime import Runtime, digest_of
-from cumulus_ops.project.definition import definition_of, had_dataflow
+from cumulus_ops.project.definition import definition_of
 from cumulus_ops.project.errors import InputProblem
 from cumulus_ops.project.project_file import FILE_NAME
 from cumulus_ops.project.settings import Project
@@ -96,7 +96,7 @@ def _plan_change(
     program, stays = _carry(rt, edit, replan=replan)
     plan = plan_program(program, rt.plan.versions.name, rt.plan.choices.of(stays))
     check_layout(plan, rt.as_edited.layout)
-    coordination = _coordinate(rt, edit, registered, program)
+    coordination = _coordinate(rt, edit, program)
     kept = frozenset(name for name in plan.groups if name in rt.plan.groups)
     fresh = frozenset(plan.groups) - kept
     text, digest = digest_of(program)
@@ -136,11 +136,11 @@ def _carry(rt: Runtime, edit: Edit, *, replan: bool) -> tuple[Program, frozenset
     return carried.program, frozenset(carried.kept)
 
 
-def _coordinate(rt: Runtime, edit: Edit, registered: ProgramRecord, program: Program) -> CoordinationPlan:
+def _coordinate(rt: Runtime, edit: Edit, program: Program) -> CoordinationPlan:
     """What has to be waited for. Only what is new is proved, where nothing else has to do with what stays."""
     before, after = rt.project, rt.as_edited
     planned = edit.stays & {view.view for view in rt.coordination.views}
-    is_apart = not (before.seals or after.seals or after.dataflow or had_dataflow(registered.definition))
+    is_apart = not (before.seals or after.seals or after.dataflow or goes_beyond(rt.coordination))
     if planned and is_apart and set(before.insert_only) == set(after.insert_only):
         return extend_plan(after, program, rt.coordination, planned)
     return plan_coordination(after, program, prove(program), rt.plan.versions.name)

@@ -20,6 +20,7 @@ from cumulus_ops.maps.columns import physical_type
 from cumulus_ops.maps.encodings import is_number
 from cumulus_ops.maps.runs import AccessPath
 from cumulus_ops.project.errors import IntegrityProblem
+from m3.dataflow import restrict_to
 from m3.explain.cost import Sizes
 from m3.program import Column, Program
 from m3.scalars import Scalar, rename
@@ -74,7 +75,11 @@ def project_groups(
         by_target[statement.target].append(statement)
     kept = {group.name: group for group in groups}
     moved: dict[str, tuple[str, Places]] = {}
-    sizes = Sizes(program)
+    chosen = {names[0] for names in given.alike}
+    fresh = [group for group in groups if group.name not in chosen]
+    sizes = Sizes(
+        restrict_to(program, [name for group in fresh for name in group.members])
+    )  # of the others nobody asks
     # What views and derivations read, or compute, stays as it is.
     needed = {name for view in program.views for name in view.maps()}
     needed |= {check.map for view in program.views for check in view.checks}
@@ -95,11 +100,10 @@ def project_groups(
         del by_target[narrow.name]
         return True
 
-    chosen = {names[0] for names in given.alike}
     for name, into in given.moves:
         if not move(kept[name], kept[into]):
             raise IntegrityProblem(f"the stored plan keeps {name} within {into}, which is not wider", kind="plan-moves")
-    for narrow in sorted((g for g in groups if g.name not in chosen), key=lambda g: len(g.keys)):
+    for narrow in sorted(fresh, key=lambda g: len(g.keys)):
         few = sizes.size(narrow.name)
         if needed & set(narrow.members) or not by_target[narrow.name] or few is None:
             continue

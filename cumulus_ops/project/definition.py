@@ -13,7 +13,7 @@ from cumulus_ops.project.settings import KeySettings, Project, SealSettings
 from m3.clock import CLOCK
 from m3.program import Program
 
-__all__ = ["definition_of", "had_dataflow", "with_definition"]
+__all__ = ["definition_of", "with_definition"]
 
 
 def definition_of(project: Project) -> str:
@@ -25,14 +25,8 @@ def definition_of(project: Project) -> str:
         "seals": seals,
         "insert_only": sorted(project.insert_only),
         "is_program": project.program_file is not None,
-        "has_dataflow": project.dataflow is not None,
     }
     return json.dumps(data, sort_keys=True)
-
-
-def had_dataflow(definition: str) -> bool:
-    """Whether the project had a file that says what becomes of its answers; also if that is not known."""
-    return bool(json.loads(definition).get("has_dataflow", True))
 
 
 def _waiting(project: Project, program: Program) -> dict[str, frozenset[str]]:

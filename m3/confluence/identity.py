@@ -19,12 +19,12 @@ from dataclasses import replace
 from m3.confluence.meaning import content_name
 from m3.confluence.products import Product, Sum, Term, add, column, mapped, normal
 from m3.confluence.proof import meanings_of
-from m3.dataflow import once_per_program, strata
+from m3.dataflow import map_graph, once_per_program, reachable, restrict_to, strata
 from m3.datatypes import Type
 from m3.program import Derivation, MapDecl, Program, Windowing
 from m3.scalars import rename
 
-__all__ = ["identities"]
+__all__ = ["identities", "identities_like"]
 
 
 @once_per_program
@@ -40,6 +40,39 @@ def identities(program: Program) -> Mapping[str, str]:
         program: a checked program.
     """
     return _Identities(program).found()
+
+
+def identities_like(program: Program, other: Program) -> Mapping[str, str]:
+    """The identities of those maps of a program that may be maps of another one, since they are of the same types and follow from the same relations. No
+    other map of the program is one of the other's.
+
+    Args:
+        program: a checked program.
+        other: the other one; the smaller, the less is looked at.
+    """
+    signs = set(_signs(other).values())
+    like = [name for name, sign in _signs(program).items() if sign in signs]
+    found = identities(restrict_to(program, like))
+    return {name: found[name] for name in like if name in found}
+
+
+@once_per_program
+def _signs(program: Program) -> dict[str, object]:
+    """What maps of one identity have in common, found at once. (Where statements cancel each other out, a relation is too many; then a map is not recognised.)"""
+    graph, relations = map_graph(program), {m.name: list[str]() for m in program.maps}
+    for relation in program.relation_by_name:
+        targets = {s.target for t in program.triggers if t.relation == relation and t.sign for s in t.statements}
+        for name in set[str]().union(*(reachable(graph, target) for target in targets)):
+            relations[name].append(relation)
+    return {
+        m.name: (
+            *(repr(k.type) for k in m.keys),
+            repr(m.value),
+            m.name in program.derivation_by_map,
+            *sorted(relations[m.name]),
+        )
+        for m in program.maps
+    }
 
 
 class _Identities:

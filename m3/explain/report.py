@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from m3.clock import CLOCK, read_passings
+from m3.dataflow import restrict_to
 from m3.explain.cost import ZERO, Amount, Sizes, TriggerCost, accesses, costs
 from m3.formatting import format_derived, format_scalar, format_statement
 from m3.program import Derivation, Derived, Input, MapDecl, Program, Trigger, View, Windowing
@@ -424,30 +425,5 @@ def restrict(program: Program, *views: str) -> Program:
     Raises:
         ProgramError: there is no such view.
     """
-    kept = _ancestors(program, [name for view in views for name in view_maps(program.view(view))])
-    triggers = (replace(t, statements=tuple(s for s in t.statements if s.target in kept)) for t in program.triggers)
-    return replace(
-        program,
-        maps=tuple(m for m in program.maps if m.name in kept),
-        triggers=tuple(t for t in triggers if t.statements),
-        views=tuple(map(program.view, views)),
-        derivations=tuple(d for d in program.derivations if d.map in kept),
-    )
-
-
-def _ancestors(program: Program, wanted: list[str]) -> set[str]:
-    kept: set[str] = set()
-    waiting = list(wanted)
-    while waiting:
-        name = waiting.pop()
-        if name not in kept:
-            kept.add(name)
-            derived = program.derivation_by_map.get(name)
-            found = list(derived.reads()) if derived else []
-            for trigger in program.triggers:
-                for statement in trigger.statements:
-                    if statement.target == name:
-                        found += [ref.map for ref in statement.reads()]
-                        found += [trigger.relation] if trigger.sign == 0 else []  # the derived map whose change it is
-            waiting += found
-    return kept
+    shown = [program.view(view) for view in views]
+    return restrict_to(program, [name for view in shown for name in view_maps(view)], shown)

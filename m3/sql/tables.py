@@ -446,7 +446,7 @@ def complete_texts(
     """
     found = {}
     for name, text in views.items():
-        if mentions(text, views):
+        if mentions(text, views.keys() - {name}):
             with suppress(M3Error):
                 found[name] = parse_with_views(name, views, [r.name for r in relations], dialect)[1].complete
         else:
