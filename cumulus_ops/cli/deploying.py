@@ -15,6 +15,7 @@ from cumulus_ops.deploying.changes import find_change
 from cumulus_ops.deploying.deploy import abort, going_back, previous, previous_revision
 from cumulus_ops.deploying.deploy import deploy as deploy_change
 from cumulus_ops.deploying.preview import DataDiff, Preview, describe_change, previewed
+from cumulus_ops.deploying.proposals import Proposals, propose
 from cumulus_ops.opening.runtime import Runtime, initialise, open_runtime
 from cumulus_ops.project.errors import InputProblem, NotYet
 from cumulus_ops.project.names import code
@@ -39,17 +40,28 @@ FATES = ("added", "removed")
 @ROLLBACK
 @REPLAN
 @click.option("--no-rows", is_flag=True, help="Do not compute the rows of changed views.")
+@click.option("--no-sources", is_flag=True, help="Do not ask sources which columns they have.")
 @click.option("--markdown", is_flag=True, help="Print Markdown, for a pull request.")
 @click.option("--exit-code", is_flag=True, help="End with exit code 5 if there is something to deploy.")
 @JSON
 def plan(
-    folder: Path, rollback: bool, replan: bool, no_rows: bool, markdown: bool, exit_code: bool, as_json: bool
+    folder: Path,
+    rollback: bool,
+    replan: bool,
+    no_rows: bool,
+    no_sources: bool,
+    markdown: bool,
+    exit_code: bool,
+    as_json: bool,
 ) -> None:
     """Say what deploying PROJECT's folder as it is now would do: which views are added, changed and removed, and why; which maps are reused, new and dropped; what has to be
-    read, and for how long; and the rows of changed views before and after, as of the newest snapshot. Changes nothing."""
+    read, and for how long; and the rows of changed views before and after, as of the newest snapshot. Then which columns sources show otherwise than cumulus.yaml says, and what to
+    write. Changes nothing."""
     with explain_errors(), open_runtime(load_project(folder), "inprocess") as runtime:
         rt = previous(runtime) if rollback else runtime
         found = describe_change(rt, find_change(rt, replan=replan), rows=not no_rows)
+        if not (no_sources or rollback):
+            found = dataclasses.replace(found, proposals=propose(rt.as_edited, rt.catalog))
     if as_json:
         print_json(found)
     else:
@@ -65,6 +77,7 @@ def preview_lines(found: Preview, *, markdown: bool) -> Iterator[str]:
     bullet, inner = ("- ", "    - ") if markdown else ("  ", "      ")
     if found.is_nothing:
         yield "nothing to deploy: the folder defines what is maintained"
+        yield from _proposals(found.proposals, bullet, inner, shown)
         return
     if markdown:
         yield "### What deploying this would do\n"
@@ -86,6 +99,24 @@ def preview_lines(found: Preview, *, markdown: bool) -> Iterator[str]:
     yield f"{bullet}{found.events:,} events to read{_names(found.reads, shown, ' of ')}{time}; nobody waits meanwhile"
     if found.published:
         yield f"{bullet}published tables that say something else from the next epoch on: {', '.join(map(shown, found.published))}"
+    yield from _proposals(found.proposals, bullet, inner, shown)
+
+
+def _proposals(found: Proposals | None, bullet: str, inner: str, shown: Callable[[str], str]) -> Iterator[str]:
+    """What could be written into cumulus.yaml."""
+    if found is None:
+        return
+    if found.columns:
+        yield "what sources show, and cumulus.yaml does not say:"
+    for one in found.columns:
+        column = one.line.partition(":")[0] or one.instead
+        yield f"{bullet}relation {shown(one.relation)}, column {shown(column)}: {one.kind}; {shown(one.why)}"
+        if one.instead and one.kind != "leave out":
+            yield f"{inner}{shown(f'- {one.instead}')}"
+        if one.line:
+            yield f"{inner}{shown(f'+ {one.line}')}"
+    for name, problem in found.problems.items():
+        yield f"source {shown(name)} cannot be asked which columns it has: {shown(problem)}"
 
 
 def _rows(diff: DataDiff, epoch: int | None, shown: Callable[[str], str]) -> Iterator[str]:

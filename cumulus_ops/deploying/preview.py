@@ -15,6 +15,7 @@ from cumulus_ops.catalog.commits import Commits
 from cumulus_ops.catalog.records import NewRun, Run
 from cumulus_ops.deploying.changes import Change
 from cumulus_ops.deploying.deploy import fill
+from cumulus_ops.deploying.proposals import Proposals
 from cumulus_ops.opening.runtime import Runtime
 from cumulus_ops.project.errors import ViewInError
 from cumulus_ops.query.read import read_view
@@ -47,7 +48,7 @@ class Preview:
     """What deploying would do. ``views``: name -> what becomes of it; ``why``: of changed ones, the reasons, line by line. ``reused``, ``new`` and ``dropped``: the
     tables that maps are kept in, with their rows and bytes, as far as they are there. ``events``: how many a backfill reads, of ``reads``; ``seconds``: about how long
     it takes, as long as applying has taken by event, None if nothing was applied yet. ``published``: tables that readers see otherwise from then on. ``rows``: view -> its rows
-    before and after, as of ``epoch``. ``is_nothing``: there is nothing to deploy."""
+    before and after, as of ``epoch``. ``is_nothing``: there is nothing to deploy. ``proposals``: what sources show otherwise than the folder says, if they were asked."""
 
     views: Mapping[str, str]
     relations: Mapping[str, str]
@@ -63,6 +64,7 @@ class Preview:
     epoch: int | None
     rows: Mapping[str, DataDiff]
     is_nothing: bool
+    proposals: Proposals | None = None
 
 
 def describe_change(rt: Runtime, change: Change, *, rows: bool = True) -> Preview:

@@ -17,6 +17,8 @@ __all__ = [
     "COLUMN_KEYS",
     "FILE_KEYS",
     "PRODUCERS",
+    "RESERVED",
+    "canonical_text",
     "check_column_name",
     "column_defaults",
     "file_settings",

@@ -29,6 +29,7 @@ from cumulus_ops.files.columns import EVENT, OP, RawFile
 from cumulus_ops.project.errors import SetupProblem
 from cumulus_ops.project.settings import LandingSettings, Project, SourceSettings
 from cumulus_ops.project.yaml_nodes import Section
+from cumulus_ops.sources.shapes import ShownColumn, arrow_column
 from cumulus_ops.sources.source import make_readable, match_columns, tables_of
 from cumulus_ops.sources.spool import Spool
 from m3.program import Relation
@@ -197,6 +198,11 @@ class ChangingTable:
             return DeltaTable(self.uri, version=version, storage_options=self._options)
         except DeltaError:
             return self._table
+
+    def columns(self) -> list[ShownColumn]:
+        """The columns that it has now."""
+        schema = pa.schema(self._table.schema().to_arrow())
+        return [arrow_column(field.name, field.type, nullable=field.nullable) for field in schema]
 
     def fields(self, version: int) -> set[str]:
         """The names of the columns that it had as of a version."""
@@ -450,11 +456,16 @@ class DeltaSource:
         known = {name: item.text() for name, item in storage.section().items()} if storage else None
         tables = _tables(project, options)
         files = {relation.name: project.settings_of(relation.name) for relation in project.relations}
+        self._uris, self._options = tables, known
         self._tables = DeltaTables(settings.name, project.relations, tables, known, project.state / "sources", files)
 
     def poll(self, position: str | None) -> Iterator[Delivery]:
         """See :class:`~cumulus_ops.sources.delta.DeltaTables`."""
         return self._tables.poll(position)
+
+    def columns(self) -> dict[str, list[ShownColumn]]:
+        """relation -> the columns of its table."""
+        return {relation: ChangingTable(uri, self._options).columns() for relation, uri in self._uris.items()}
 
     def close(self) -> None:
         """Nothing is held."""

@@ -290,6 +290,23 @@ def test_a_column_that_was_renamed_for_a_while_is_followed_by_both_names(shop: F
     assert shop.rows["orders"] == Counter({("1", "quill"): 1, ("3", "cap"): 1}), "it may keep its new name, too"
 
 
+def test_a_table_says_which_columns_it_has(shop: Follower, database: Database) -> None:
+    database.execute("ALTER TABLE orders ADD twice bigint GENERATED ALWAYS AS (id * 2) STORED")
+    database.execute("CREATE DOMAIN cents AS numeric(9, 2); CREATE TYPE mood AS ENUM ('sad')")
+    database.execute(
+        "ALTER TABLE orders ADD price cents NOT NULL DEFAULT 1.50, ADD free numeric, ADD ok bool NOT NULL DEFAULT true, ADD at timestamptz, ADD m mood, ADD p point, "
+        "ADD w text NOT NULL DEFAULT 'it''s'"
+    )
+    found = {c.name: (str(c.type), c.what, c.default) for c in shop.source().columns()["orders"]}
+    assert found["id"] == ("INT", "int8", None)
+    assert found["price"] == ("DECIMAL(9, 2)", "numeric(9,2)", "1.5")
+    assert found["free"][:2] == ("None", "numeric without digits")
+    assert found["ok"] == ("BOOL", "bool", "true")
+    assert {name: found[name][0] for name in ("at", "m", "p")} == {"at": "TIMESTAMP", "m": "STRING", "p": "None"}
+    assert found["w"][2] == "it's"
+    assert "twice" not in found
+
+
 @pytest.mark.parametrize("text", [None, "plain"])
 def test_a_column_is_declared_that_came_later_than_rows_that_wait(
     shop: Follower, database: Database, text: str | None

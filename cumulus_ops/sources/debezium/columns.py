@@ -23,11 +23,21 @@ from msgspec.json import decode
 
 from cumulus_ops.project.errors import SetupProblem
 from cumulus_ops.project.settings import LandingSettings
+from cumulus_ops.sources.shapes import ShownColumn, guess_column
 from cumulus_ops.sources.source import make_readable, match_columns
-from m3.datatypes import Type
+from m3.datatypes import BOOL, DATE, DOUBLE, INT, MAX_PRECISION, STRING, TIMESTAMP, Type, decimal
 from m3.program import Relation
 
-__all__ = ["Encoding", "ImageReader", "decimal_text", "decode_column", "encoding_of", "encodings_in", "nulls_at"]
+__all__ = [
+    "Encoding",
+    "ImageReader",
+    "decimal_text",
+    "decode_column",
+    "describe_images",
+    "encoding_of",
+    "encodings_in",
+    "nulls_at",
+]
 
 
 # What the columns of a table are encoded as: from the schema that a message carries, or from what a project says.
@@ -72,6 +82,7 @@ class Encoding:
     json: pa.DataType | None
     meaning: str = "plain"
     scale: int = 0
+    precision: int = 0
 
 
 @lru_cache(maxsize=1024)
@@ -102,8 +113,9 @@ def _encoding(field: dict[str, Any]) -> Encoding:
     if meaning == "decimal":
         parameters = field.get("parameters")
         scale = str(parameters.get("scale", 0)) if isinstance(parameters, dict) else "0"
+        precision = str(parameters.get("connect.decimal.precision", "")) if isinstance(parameters, dict) else ""
         return (
-            Encoding(pa.string(), meaning, int(scale))
+            Encoding(pa.string(), meaning, int(scale), int(precision) if INTEGER.fullmatch(precision) else 0)
             if INTEGER.fullmatch(scale)
             else Encoding(None, f"a decimal of scale {scale}")
         )
@@ -266,6 +278,28 @@ def _show_unsure(column: pa.Array) -> pa.Array:
     text = "a number, or base64 of one? Say `decimals: base64` or `decimals: string` for the source, or send schemas"
     certain: Any = pc.match_substring_regex(column, WITH_POINT)
     return pc.if_else(certain, column, pc.binary_join_element_wise(column, text, " "))
+
+
+def describe_images(images: Sequence[Raw], schema: bytes) -> list[ShownColumn]:
+    """The columns of rows, by the schema of the last of them, or else by their values."""
+    known = encodings_in(schema)
+    if known is None:
+        rows = [json.loads(bytes(image), parse_float=Decimal) for image in images]
+        names = dict.fromkeys(name for row in rows[-1:] for name in row)
+        return [guess_column(name, (row.get(name) for row in rows)) for name in names]
+    return [_describe(name, encoding) for name, encoding in known.items()]
+
+
+def _describe(name: str, encoding: Encoding) -> ShownColumn:
+    meanings = {"days": DATE, "zoned date": DATE, **dict.fromkeys(("ms", "us", "ns", "zoned"), TIMESTAMP)}
+    plain = {pa.int64(): INT, pa.string(): STRING, pa.bool_(): BOOL, pa.float64(): DOUBLE}
+    found = meanings.get(encoding.meaning)
+    if encoding.meaning == "plain" and encoding.json is not None:
+        found = plain.get(encoding.json)
+    if encoding.meaning == "decimal" and 0 <= encoding.scale <= encoding.precision <= MAX_PRECISION:
+        found = decimal(encoding.precision, encoding.scale)
+    what = f"a decimal of scale {encoding.scale}" if encoding.meaning == "decimal" else encoding.meaning
+    return ShownColumn(name, found and found.with_null(), what)
 
 
 #: Rows that are looked at for the types of columns without a schema.

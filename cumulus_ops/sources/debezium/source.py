@@ -8,20 +8,25 @@ import logging
 import stat
 import time
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
+from itertools import islice
 from pathlib import Path
+
+from msgspec import Raw
 
 from cumulus_ops.append.delivery import Delivery, Part
 from cumulus_ops.catalog.catalog import Catalog
 from cumulus_ops.files.columns import RawFile
 from cumulus_ops.project.errors import SetupProblem
 from cumulus_ops.project.settings import LandingSettings, Project, SourceSettings
-from cumulus_ops.sources.debezium.columns import ImageReader
-from cumulus_ops.sources.debezium.messages import BadLine, decode
+from cumulus_ops.sources.debezium.columns import ImageReader, describe_images
+from cumulus_ops.sources.debezium.messages import BadLine, decode, is_object, table_names
 from cumulus_ops.sources.debezium.rows import PLACEHOLDER, RowMaker
 from cumulus_ops.sources.debezium.transactions import Assembler, Position, Transaction, name_code
 from cumulus_ops.sources.drops import natural
+from cumulus_ops.sources.shapes import ShownColumn
 from cumulus_ops.sources.source import tables_of
 from m3.program import Relation
 
@@ -157,6 +162,8 @@ def check_unchanged(file: StreamFile, offset: int, tail: str) -> None:
 log = logging.getLogger(__name__)
 
 SPAN_BYTES = 16 << 20
+#: What is looked at, of how many files, and how many messages of a table, to see which columns it has.
+TAIL_LOOK_BYTES, FILES, LATEST = 1 << 20, 4, 100
 #: The spans that are remembered: one is handed over while the next is read.
 REMEMBERED = 2
 
@@ -245,6 +252,22 @@ class DebeziumStream:
                 True,
             )
             at, position = span.end, span.end.text()
+
+    def columns(self) -> dict[str, list[ShownColumn]]:
+        """relation -> the columns in the latest of its messages that are at the end of the files."""
+        latest: dict[str, tuple[Raw, list[Raw]]] = {}
+        for file in stream_files(self._settings.folder)[0][-FILES:]:
+            begin = max(0, file.size - TAIL_LOOK_BYTES)
+            for line in islice(lines_from(file, begin), 1 if begin else 0, None):
+                with suppress(BadLine):
+                    message, schema, _ = decode(line.text)
+                    if isinstance(message, str) or message.source is None or not is_object(message.after):
+                        continue
+                    relation = self._settings.relation_of(table_names(message.source))
+                    if relation is not None:
+                        latest.setdefault(relation, (schema, []))[1].append(message.after)
+                        latest[relation] = schema, latest[relation][1][-LATEST:]
+        return {relation: describe_images(images, bytes(schema)) for relation, (schema, images) in latest.items()}
 
     def close(self) -> None:
         """Nothing is held."""
@@ -428,6 +451,10 @@ class DebeziumSource:
     def poll(self, position: str | None) -> Iterator[Delivery]:
         """See :class:`~cumulus_ops.sources.debezium.source.DebeziumStream`."""
         return self._stream.poll(position)
+
+    def columns(self) -> dict[str, list[ShownColumn]]:
+        """relation -> the columns of its latest messages."""
+        return self._stream.columns()
 
     def close(self) -> None:
         """Forget what was read ahead."""

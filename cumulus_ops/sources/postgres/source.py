@@ -34,7 +34,8 @@ from cumulus_ops.sources.postgres.slot import (
     moved_on,
     whole_log,
 )
-from cumulus_ops.sources.postgres.tables import Position
+from cumulus_ops.sources.postgres.tables import Position, describe_columns
+from cumulus_ops.sources.shapes import ShownColumn
 from cumulus_ops.sources.source import tables_of
 
 __all__ = ["PostgresSource", "postgres_settings", "postgres_source"]
@@ -84,6 +85,12 @@ class PostgresSource:
                 transactional=True,
             )
             position = replace(here, lsn=end).text()
+
+    def columns(self) -> dict[str, list[ShownColumn]]:
+        """relation -> the columns that its table has now. A server that does not answer is not waited for."""
+        settings = replace(self._settings, patience_s=0.0)
+        with open_session(settings) as session:
+            return {table.relation.name: describe_columns(session, table) for table in settings.tables}
 
     def close(self) -> None:
         """Nothing is held."""

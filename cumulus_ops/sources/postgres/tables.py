@@ -10,8 +10,11 @@ from typing import Any
 from psycopg2 import sql
 
 from cumulus_ops.project.errors import COLUMN_NOT_DEPLOYED, IntegrityProblem, SetupProblem, columns_wait
+from cumulus_ops.project.relation_settings import canonical_text
 from cumulus_ops.sources.postgres.connection import Connection, PostgresSettings, TableSettings, one, rows, stopped
 from cumulus_ops.sources.postgres.pgoutput import BUILT_IN, may_hold, suitable
+from cumulus_ops.sources.shapes import ShownColumn
+from m3.datatypes import BOOL, DATE, DOUBLE, INT, MAX_PRECISION, STRING, TIMESTAMP, decimal
 
 __all__ = [
     "Position",
@@ -20,6 +23,7 @@ __all__ = [
     "check_server",
     "check_tables",
     "columns_now",
+    "describe_columns",
     "leaves",
     "lsn_number",
     "lsn_text",
@@ -204,6 +208,40 @@ def columns_now(session: Connection, settings: PostgresSettings) -> dict[TableSe
         numbers = rows(session, TABLE, (table.schema, table.table))
         found[table] = tuple(name for name, *_ in rows(session, COLUMNS, (numbers[0][0],))) if numbers else ()
     return found
+
+
+#: What a column is, domains resolved: its type, the modifier that has the digits of a numeric, and what rows have that were there before it.
+SHAPE = """
+WITH RECURSIVE base AS (
+    SELECT attname, attnum, attnotnull, attgenerated, atttypid AS type, atttypmod AS modifier,
+           CASE WHEN atthasmissing THEN (attmissingval::text::text[])[1] END AS missing
+    FROM pg_attribute WHERE attrelid = %s AND attnum > 0 AND NOT attisdropped
+    UNION ALL
+    SELECT attname, attnum, attnotnull OR t.typnotnull, attgenerated, t.typbasetype, t.typtypmod, missing
+    FROM base JOIN pg_type t ON t.oid = base.type WHERE t.typtype = 'd')
+SELECT attname, CASE WHEN typtype = 'e' THEN 'enum' ELSE typname END, modifier, attnotnull, missing
+FROM base JOIN pg_type t ON t.oid = base.type WHERE typtype <> 'd' AND attgenerated::text = '' ORDER BY attnum"""
+#: The kinds of types that columns may have, the best first; each PostgreSQL type is of the first that may follow it.
+KINDS = (INT, STRING, DATE, TIMESTAMP, BOOL, DOUBLE)
+
+
+def describe_columns(session: Connection, table: TableSettings) -> list[ShownColumn]:
+    """The columns that a table has now, generated ones left out."""
+    numbers = rows(session, TABLE, (table.schema, table.table))
+    return [_describe(*row) for row in rows(session, SHAPE, (numbers[0][0],))] if numbers else []
+
+
+def _describe(name: str, type_: str, modifier: int, is_not_null: bool, missing: str | None) -> ShownColumn:
+    found, what = next((kind for kind in KINDS if type_ != "numeric" and may_hold(kind, type_)), None), type_
+    if type_ == "numeric":
+        precision, scale = (modifier - 4) >> 16 & 0xFFFF, (modifier - 4) & 0x7FF
+        what = "numeric without digits" if modifier < 0 else f"numeric({precision},{scale})"
+        found = decimal(precision, scale) if modifier >= 0 and scale <= precision <= MAX_PRECISION else None
+    if found is None:
+        return ShownColumn(name, None, what)
+    text = {"t": "true", "f": "false"}.get(missing or "", missing) if type_ == "bool" else missing
+    default = None if text is None else canonical_text(text, found)
+    return ShownColumn(name, found.with_null(not is_not_null), what, default)
 
 
 def came_later(column: str, then: Sequence[str], now: Sequence[str]) -> bool:
