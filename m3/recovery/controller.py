@@ -131,8 +131,10 @@ class Controller:
 
     def _take_report(self, report: Report) -> list[Order]:
         node = report.about
-        if node not in self.lost or report.life != self.lives[node] or report.node in self.lost:
+        if node not in self.lost or report.life != self.lives[node]:
             return []
+        if report.node in self.lost or report.own_life != self.lives[report.node]:
+            return []  # what it had then is gone
         self.lost[node][report.node] = report
         return self._go_on()
 

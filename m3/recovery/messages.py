@@ -86,7 +86,7 @@ class Ask:
 
 @dataclass(frozen=True)
 class Report:
-    """From a child. ``has``: its clock of the failed node, as of all that it has received; ``observed``: the last message of the failed node
+    """From a child in its life ``own_life``. ``has``: its clock of the failed node, as of all that it has received; ``observed``: the last message of the failed node
     whose place among the child's inputs is known; ``stable``: see :class:`Stable`; ``folded``: clocks that truncated diffs make; ``known``: diffs."""
 
     node: str
@@ -97,6 +97,7 @@ class Report:
     stable: int = 0
     folded: tuple[Clock, ...] = ()
     known: tuple[Clock, ...] = ()
+    own_life: int = 1
 
 
 @dataclass(frozen=True)

@@ -343,6 +343,7 @@ class Node:
             self._stable_of(about),
             tuple(self.diffs.folded[root] for root in roots if root in self.diffs.folded),
             tuple(diff for root in roots for diff in self.diffs.rooted(root)),
+            self.life,
         )
 
     def _resume(self, order: Resume) -> list[NodeMessage]:
