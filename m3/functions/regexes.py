@@ -28,6 +28,7 @@ __all__ = [
     "count_groups",
     "first_place",
     "grows",
+    "is_lazy",
     "may_lack",
     "nonempty_regex",
     "safe_regex",
@@ -157,10 +158,10 @@ CASELESS = "(?i)"
 #: A part of a replacement: a group, a backslash, or any other character.
 PART = re.compile(r"\\[0-9]|\\\\|[^\\]", re.DOTALL)
 SAFE_TOKEN = re.compile(
-    r"""\[\^?(?:\\[\\\]\[^.$*+?(){}|/-]|\\[dw]|[A-Za-z0-9_ .,:;!@#%=<>/'"$*+?(){}|-])+\]  # a class
-    |\\[\\\]\[^.$*+?(){}|/-]|\\[dwDW]    # an escape
-    |\{[0-9]{1,3}(?:,[0-9]{0,3})?\}       # a count
-    |\((?!\?)|\(\?:|[)|*+?.^$]|[^\\\[\](){}|*+?.^$\n]""",
+    r"""\[\^?(?:\\[\\\]\[^.$*+?(){}|/-]|\\[dws]|[A-Za-z0-9_ .,:;!@#%=<>/'"$*+?(){}|-])+\]  # a class
+    |\\[\\\]\[^.$*+?(){}|/-]|\\[dwsDWS]    # an escape
+    |(?:\{[0-9]{1,3}(?:,[0-9]{0,3})?\}|[*+?])\??       # a repetition, as few as possible with the question mark
+    |\((?!\?)|\(\?:|[)|.^$]|[^\\\[\](){}|*+?.^$\n]""",
     re.VERBOSE,
 )
 
@@ -169,7 +170,8 @@ SAFE_TOKEN = re.compile(
 def safe_regex(pattern: str) -> str:
     r"""A regular expression that means the same in RE2, Python, Java and PostgreSQL for texts without newlines; in RE2's words.
 
-    Literals, classes, groups with and without numbers, alternatives, counts, ``^``, ``$`` and backslash d, w, D, W (ASCII), and ``(?i)`` at its start; nothing else.
+    Literals, classes, groups with and without numbers, alternatives, repetitions (lazy ones too), ``^``, ``$`` and backslash d, w, s, D, W, S (ASCII; a vertical tab is
+    no blank), and ``(?i)`` at its start; nothing else.
 
     >>> safe_regex("^a{2,3}$")
     '^a{2,3}\\z'
@@ -197,7 +199,7 @@ def split_regex(pattern: str) -> tuple[str, list[str]]:
             raise _not_portable(pattern, pattern[place:])
         tokens.append(token[0])
         place = token.end()
-    if re.search(r"(?:^|[^\\])[*+?}][*+?{]", pattern):
+    if any(_repeats(a) and _repeats(b) for a, b in itertools.pairwise(tokens)):
         raise _not_portable(pattern, "a repeated repetition")
     try:
         re.compile(_for_python(tokens), re.ASCII)
@@ -205,6 +207,10 @@ def split_regex(pattern: str) -> tuple[str, list[str]]:
         raise _not_portable(pattern, str(error)) from error
     _refuse_large(pattern, tokens)
     return start, tokens
+
+
+def _repeats(token: str) -> bool:
+    return token[0] in "*+?{"
 
 
 def _for_python(tokens: list[str]) -> str:
@@ -225,20 +231,18 @@ def _refuse_large(pattern: str, tokens: list[str]) -> None:
             groups[-1][1] = size + last + 1
             groups[-1][2] = max(groups[-1][2], repeats)
         elif token[0] == "{":
-            least, _, most = token[1:-1].partition(",")
-            times = max(int(most or 0), int(least) + (token[-2] == ","))
+            least, comma, most = token.strip("{}?").partition(",")
+            times = max(int(most or 0), int(least) + bool(comma and not most))
             repeats *= max(times, 1)
             group[1], group[2] = group[1] * max(times, 1), max(group[2], repeats)
-        elif token not in ("*", "+", "?"):
+        elif not _repeats(token):
             group[0], group[1], repeats = group[0] + group[1], 1, 1
         if groups[-1][2] > MOST_REPEATS or groups[-1][0] + groups[-1][1] > LONGEST_PATTERN:
             raise _not_portable(pattern, "counts that come to too much")
 
 
 def _not_portable(pattern: str, what: str) -> ProgramError:
-    hint = (
-        "literals, [classes], (groups), (?:groups without a number), |, *, +, ?, {n,m}, ^, $, \\d and \\w; or use LIKE"
-    )
+    hint = "literals, [classes], (groups), (?:groups without a number), |, *, +, ?, {n,m}, *?, ^, $, \\d, \\w and \\s; or use LIKE"
     message = f"the regular expression {shortened(pattern)!r}, at {shortened(what)!r}"
     return ProgramError(message, kind="regular-expression", hint=hint)
 
@@ -309,7 +313,7 @@ def may_lack(pattern: str, group: int) -> bool:
             seen += token == "("
         elif token == ")":
             after = tokens[place + 1] if place + 1 < len(tokens) else ""
-            left_out = after in ("*", "?") or after.startswith("{0")
+            left_out = after.startswith(("*", "?", "{0"))
             if left_out and around[-1] <= group <= seen:  # all that were opened since are within
                 return True
             around.pop()
@@ -317,13 +321,18 @@ def may_lack(pattern: str, group: int) -> bool:
 
 
 def takes_longest(pattern: str) -> bool:
-    """Whether the first alternative is the longest match, too, as POSIX and PostgreSQL take it: there are no alternatives, and only single
-    characters repeat. (What an earlier repetition takes, a later one could have taken only instead: a match of Perl's can be continued by
+    """Whether the first alternative is the longest match, too, as POSIX and PostgreSQL take it: there are no alternatives, only single
+    characters repeat, and each as often as it can. (What an earlier repetition takes, a later one could have taken only instead: a match of Perl's can be continued by
     what any longer one has behind it.)
     """
     _, tokens = split_regex(pattern)
     repeated = any(a == ")" and b[0] in "*+?{" for a, b in itertools.pairwise(tokens))
-    return "|" not in tokens and not repeated
+    return "|" not in tokens and not repeated and not is_lazy(pattern)
+
+
+def is_lazy(pattern: str) -> bool:
+    """Whether something repeats as few times as it can."""
+    return any(_repeats(token) and len(token) > 1 and token.endswith("?") for token in split_regex(pattern)[1])
 
 
 def check_replacement(pattern: str, replacement: str) -> None:

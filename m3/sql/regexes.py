@@ -12,7 +12,16 @@ from collections.abc import Mapping
 
 from sqlglot import exp
 
-from m3.functions import capture, check_replacement, count_groups, may_lack, nonempty_regex, safe_regex, takes_longest
+from m3.functions import (
+    capture,
+    check_replacement,
+    count_groups,
+    is_lazy,
+    may_lack,
+    nonempty_regex,
+    safe_regex,
+    takes_longest,
+)
 from m3.scalars import Const, Scalar, const
 from m3.sql.expressions import ExpressionReader, Handler
 
@@ -86,8 +95,11 @@ def _read_pattern(reader: ExpressionReader, node: exp.Expr, flags: str, *, which
     found = CASELESS * ("i" in flags and not pattern.value.startswith(CASELESS)) + pattern.value
     with reader.source.guard(given):
         safe_regex(found)
+        if _dialect(reader) == "snowflake" and is_lazy(found):
+            message = "a repetition as few times as it can, which Snowflake does not know"
+            reader.source.fail(given, message, KIND, "a class of what is between: [^>]* for .*?")
         if which and _dialect(reader) in TAKE_LONGEST and not takes_longest(found):
-            message = "a match of alternatives or of a repeated group, of which PostgreSQL takes the longest"
+            message = "a match of alternatives, of a repeated group or of *?, which PostgreSQL takes by the length of the whole"
             reader.source.fail(given, message, KIND, "classes as [ab] for a|b, a call for each alternative")
     return found
 

@@ -23,6 +23,7 @@ CASELESS = "(?i)"
 #: What is one character of a text in a pattern: escaped, a class, or itself.
 SINGLE = r"\\.|\[(?:\\.|[^\]])*\]"
 MOST_CHOICES = 8
+BLANKS = r"\t\n\f\r "
 FIRST_ONLY = ("postgres", "duckdb")
 DOLLARS = ("spark", "databricks", "mysql", "trino")
 
@@ -53,7 +54,14 @@ def _is_tame(pattern: str) -> bool:
 
 
 def _java(pattern: str) -> exp.Expr:
-    return text("(?d)" + _end_at_text(pattern))
+    return text("(?d)" + "".join(_blanks(t) for t in _split(_end_at_text(pattern))))
+
+
+def _blanks(token: str) -> str:
+    """A vertical tab is a blank in Java alone."""
+    if token.startswith("["):
+        return token.replace(r"\s", BLANKS)
+    return {r"\s": f"[{BLANKS}]", r"\S": f"[^{BLANKS}]"}.get(token, token)
 
 
 def _pattern_of(reader: Reader, node: exp.Expr, given: exp.Expr, flags: str) -> str:

@@ -19,8 +19,23 @@ from m3.program import Column, Relation
 from m3.sql.functions import read_constant
 from m3.sql.places import Source
 
-TEXTS = ("", "aabab", "a-b--日本aB", "b\\a$", "a\nb")
-PATTERNS = ("^a", "b$", "a|ab", "(a)(b)?", "[^a-z0-9]+", "(?i)B", "(.)b")
+TEXTS = ("", "aabab", "a-b--日本aB", "b\\a$", "a\nb", "a \t-\vb 1_é")
+PATTERNS = (
+    "^a",
+    "b$",
+    "a|ab",
+    "(a)(b)?",
+    "[^a-z0-9]+",
+    "(?i)B",
+    "(.)b",
+    "a.*?b",
+    "a+?",
+    "(a{1,2}?)(.??)b",
+    r"\s+",
+    r"[\s-]\S",
+    r"\w+\W",
+    "[*+]",
+)
 MAYBE_EMPTY = ("a*", "$", "(x|)")
 
 
@@ -88,6 +103,10 @@ DOCUMENTED = [
     ("spark", "regexp_extract('100-200', '([0-9]+)-([0-9]+)')", "100"),
     ("spark", "regexp_extract('100-200', '([0-9]+)-([0-9]+)', 2)", "200"),
     ("spark", "regexp_extract('x', '([0-9]+)', 1)", ""),
+    ("spark", "regexp_extract('<b>x</b>', '<(.+?)>')", "b"),
+    ("spark", r"regexp_extract('a  b', 'a(\\s*)b')", "  "),
+    ("bigquery", r"regexp_replace('a  b', r'\s+', ' ')", "a b"),
+    ("trino", r"regexp_replace('a  b', '\s+?', '-')", "a--b"),
     ("spark", "regexp_substr('x', '[0-9]')", None),
     ("spark", "regexp_count('Steven Jones and Stephen Smith', 'Ste(v|ph)en')", 2),
     ("spark", "regexp_instr('a b@c', '@')", 4),
@@ -129,6 +148,10 @@ def test_dialects_have_their_own_rules(dialect: str | None, sql: str, value: obj
 REFUSED = [
     ("postgres", "regexp_replace(s, 'a|ab', 'x')"),
     ("postgres", "substring(s from '(ab)?b')"),
+    ("postgres", "substring(s from 'a+?')"),
+    ("snowflake", "regexp_substr(s, 'a.*?b')"),
+    ("spark", "regexp_extract(s, 'a*?*', 0)"),
+    ("spark", "regexp_extract(s, 'a??+', 0)"),
     ("postgres", "regexp_replace(s, 'a', 'x', 2)"),
     ("postgres", r"regexp_replace(s, 'a', '\0')"),
     ("postgres", "regexp_extract(s, 'a')"),
