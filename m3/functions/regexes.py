@@ -158,7 +158,7 @@ CASELESS = "(?i)"
 #: A part of a replacement: a group, a backslash, or any other character.
 PART = re.compile(r"\\[0-9]|\\\\|[^\\]", re.DOTALL)
 SAFE_TOKEN = re.compile(
-    r"""\[\^?(?:\\[\\\]\[^.$*+?(){}|/-]|\\[dws]|[A-Za-z0-9_ .,:;!@#%=<>/'"$*+?(){}|-])+\]  # a class
+    r"""\[\^?(?:\\[\\\]\[^.$*+?(){}|/-]|\\[dws]|[A-Za-z0-9_ .,:;!@#%=<>/'"$*+?(){}|-]|&(?!&))+\]  # a class; && is an intersection in Java
     |\\[\\\]\[^.$*+?(){}|/-]|\\[dwsDWS]    # an escape
     |(?:\{[0-9]{1,3}(?:,[0-9]{0,3})?\}|[*+?])\??       # a repetition, as few as possible with the question mark
     |\((?!\?)|\(\?:|[)|.^$]|[^\\\[\](){}|*+?.^$\n]""",

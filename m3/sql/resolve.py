@@ -68,13 +68,28 @@ def _resolve_within(node: exp.Expr, names: Names) -> Query:
         combined = read_operation(node, names, resolve_query)
         return replace(combined, order=tuple(_read_set_order(node, combined, names)), limit=limit, offset=offset)
     if isinstance(node, exp.Values):
-        values = read_values(node, names, _Reader(Names(names.context, names)).read)
+        if any(row.find(exp.Column, exp.Query) for row in node.expressions):
+            values: Query = resolve_query(_unite_rows(node), names)
+        else:
+            values = read_values(node, names, _Reader(Names(names.context, names)).read)
         return _limit_query(node, names, values, limit, offset)
     if not isinstance(node, exp.Select):
         hint = "SELECT, UNION, EXCEPT, INTERSECT, VALUES"
         names.fail(node, f"{names.context.source.name(node)} is not a query", "not-a-select", hint)
     block = _Select(node, names).block()
     return replace(block, limit=limit, offset=offset, single=block.single or (limit is not None and limit <= 1))
+
+
+def _unite_rows(node: exp.Values) -> exp.Expr:
+    """VALUES of columns, in LATERAL and in subqueries: a SELECT for each row, without its own ORDER BY and LIMIT."""
+    rows = [row.expressions if isinstance(row, exp.Tuple) else [row] for row in node.expressions]
+    first, *others = (
+        exp.Select(expressions=[exp.alias_(e, f"column_{i}") for i, e in enumerate(row, 1)]) for row in rows
+    )
+    united: exp.Expr = first
+    for select in others:
+        united = exp.Union(this=united, expression=select, distinct=False)
+    return united
 
 
 def _limit_query(node: exp.Expr, names: Names, query: Query, limit: int | None, offset: int) -> Query:
@@ -308,7 +323,11 @@ def _expand_stars(select: exp.Select, names: Names) -> list[exp.Expr]:
 def _list_columns(names: Names, wanted: str) -> list[exp.Column]:
     """What ``*`` stands for, or ``wanted.*``: columns of USING once, first of all, in DuckDB where the left table has them."""
     if wanted:
-        return [_refer_to(c.name, t.alias) for t in names.tables if t.alias.lower() == wanted for c in t.columns]
+        around: Names | None = names
+        while around is not None and not any(t.alias.lower() == wanted for t in around.tables):
+            around = around.parent  # a table of a query around this one
+        tables = around.tables if around is not None else ()
+        return [_refer_to(c.name, t.alias) for t in tables if t.alias.lower() == wanted for c in t.columns]
     merged = {name: _refer_to(c.name, None) for name, c in names.merged.items()}
     first = [] if names.context.dialect == "duckdb" else [merged[name] for name in merged]
     inside = [merged.get(c.name.lower()) or _refer_to(c.name, t.alias) for t in names.tables for c in t.columns]

@@ -214,7 +214,8 @@ class _Tables:
             names.known = shared
         made = Join(left, right, side, tuple(on))
         self._mark_nullable(made, side)
-        return replace(made, merged=tuple(self._merge_column(name, a, b, side) for name, a, b in pairs))
+        merging = (self._merge_column(name, a, b, side) for name, a, b in pairs)
+        return replace(made, merged=tuple(m for m in merging if m is not None))
 
     def _read_semi(self, left: From, join: exp.Join, side: str) -> Join:
         known = list(self.names.tables)
@@ -260,9 +261,16 @@ class _Tables:
         with self.names.context.source.guard(join):
             return call("eq", left[0].variable, right[0].variable)
 
-    def _merge_column(self, name: str, left: Scalar, right: Scalar, side: str) -> tuple[str, Var, Scalar]:
-        """After USING there is one column: the left one, the right one, or in a full join whichever is there."""
+    def _merge_column(self, name: str, left: Scalar, right: Scalar, side: str) -> tuple[str, Var, Scalar] | None:
+        """After USING there is one column: the left one, the right one, or in a full join whichever is there.
+
+        Returns: the column where it is one of its own; None where it is the one of a side, also by its qualified name.
+        """
         what = right if side == "RIGHT" else left
+        known = self.names.column(what)
+        if known is not None and side != "FULL":
+            self.names.merged[name.lower()] = replace(known, name=name)
+            return None
         if side == "FULL":
             what = merge_sides(left, right)
         variable = Var(name, what.type, self.names.context.registry.scope("table", "USING"))

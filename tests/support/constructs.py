@@ -208,6 +208,10 @@ QUERIES = (
     "SELECT k, (SELECT COUNT(*) FROM t t2 LEFT JOIN t t4 ON t4.k = t2.i WHERE t2.g = t.g AND t2.i IN (SELECT i FROM t t3 WHERE t3.g < t.i)) AS n FROM t",
     "SELECT t.k, l.n FROM t, LATERAL (SELECT COUNT(*) AS n FROM t t2 WHERE t2.g = t.g) AS l",
     "SELECT g, SUM(x ORDER BY k) AS s, COUNT(DISTINCT i ORDER BY i) AS c, MAX(x ORDER BY k DESC) AS m FROM t GROUP BY g",
+    "SELECT t.k, q.v FROM t, LATERAL (VALUES (i), (j)) AS q(v)",
+    "SELECT k, (SELECT MAX(v) FROM (VALUES (t.i), (t.j)) AS q(v)) AS m FROM t",
+    "SELECT q.k, q.g FROM t, LATERAL (SELECT t.*) AS q",
+    "SELECT k, COUNT(*) AS c FROM t LEFT JOIN (SELECT i AS k FROM t) AS u USING (k) GROUP BY t.k",
     "SELECT t.k, u.k AS l FROM t LEFT JOIN t u ON NULL UNION ALL SELECT k, k FROM t WHERE NULL",
 )
 

@@ -107,7 +107,9 @@ class Scope:
                 yield from (t for column, t in columns if column.lower() == name)
 
     def star(self, table: str) -> list[tuple[str, str, Type | None]]:
-        """What a star stands for: (table or "", column, type)."""
+        """What a star stands for: (table or "", column, type); one of a table may be that of a query around."""
+        if table and self.parent is not None and table.lower() not in map(str.lower, self.tables):
+            return self.parent.star(table)
         found = [] if table else [("", name, t) for name, t in self.merged.values()]
         for alias, columns in self.tables.items():
             if table.lower() in ("", alias.lower()):

@@ -62,6 +62,19 @@ CLAUSES: dict[str, tuple[str, ...]] = {
         "select dept_id, sum(salary order by emp_id) as a, max(ename order by salary desc) as b, count(distinct active order by active) as c from employees group by dept_id",
         "select dept_id, sum(salary) as a, max(ename) as b, count(distinct active) as c from employees group by dept_id",
     ),
+    "values_of_columns": (P, "select e.emp_id, x.v from employees e, lateral (values (e.dept_id), (e.manager_id), (null)) as x(v)"),
+    "greatest_by_values": (P, "select emp_id, (select max(v) from (values (dept_id), (manager_id)) as t(v)) as m from employees"),
+    "star_of_a_table_around": (P, "select q.* from departments d, lateral (select d.*) as q", "select * from departments"),
+    "using_column_grouped_by_its_side": (
+        P,
+        "select dept_id, count(*) as n from employees e left join departments d using (dept_id) group by e.dept_id having dept_id > 1",
+        "select e.dept_id, count(*) as n from employees e left join departments d using (dept_id) group by e.dept_id having e.dept_id > 1",
+    ),
+    "using_column_of_the_right_side": (
+        P,
+        "select dept_id, count(e.emp_id) as n from employees e right join departments d using (dept_id) left join projects p using (dept_id) group by d.dept_id",
+        "select d.dept_id, count(e.emp_id) as n from employees e right join departments d using (dept_id) left join projects p on p.dept_id = d.dept_id group by d.dept_id",
+    ),
     "on_null": (P, "select e.emp_id, d.dname from employees e left join departments d on null"),
     "where_null": (P, "select emp_id from employees where null union all select dept_id from departments"),
     "derived_table_without_lateral": (
