@@ -95,7 +95,8 @@ class DiffLog:
 
     diffs: dict[str, dict[int, Clock]] = field(default_factory=dict)
     times: dict[str, list[int]] = field(default_factory=dict)
-    #: By root, the clock of all that is cut off.
+    #: By root, up to which time diffs are cut off, and the clock that they make.
+    cut: dict[str, int] = field(default_factory=dict)
     folded: dict[str, Clock] = field(default_factory=dict)
     #: The nodes whose diffs are kept; all, if not given.
     roots: frozenset[str] | None = None
@@ -110,7 +111,8 @@ class DiffLog:
             self.note(below)
         if self.roots is not None and diff.node not in self.roots:
             return False
-        if (folded := self.folded.get(diff.node)) and diff.time <= folded.time:
+        if diff.time <= self.cut.get(diff.node, 0):
+            self.fold(diff)
             return False
         known = self.diffs.setdefault(diff.node, {})
         old = known.get(diff.time)
@@ -144,6 +146,7 @@ class DiffLog:
 
     def truncate(self, node: str, time: int) -> None:
         """Fold the diffs of a root up to a time, inclusive: the node will never be replayed from before it."""
+        self.cut[node] = max(time, self.cut.get(node, 0))
         times = self.times.get(node, [])
         if end := bisect_right(times, time):
             self.fold(self.clock_at(node, times[end - 1]))
@@ -152,6 +155,7 @@ class DiffLog:
         """Take a clock for all diffs of its root up to its time."""
         known = self.folded.get(clock.node)
         self.folded[clock.node] = known.apply(clock) if known else clock
+        self.cut[clock.node] = max(clock.time, self.cut.get(clock.node, 0))
         times = self.times.get(clock.node, [])
         end = bisect_right(times, clock.time)
         for old in times[:end]:

@@ -86,8 +86,8 @@ class Ask:
 
 @dataclass(frozen=True)
 class Report:
-    """From a child in its life ``own_life``. ``has``: its clock of the failed node, as of all that it has received; ``observed``: the last message of the failed node
-    whose place among the child's inputs is known; ``stable``: see :class:`Stable`; ``folded``: clocks that truncated diffs make; ``known``: diffs."""
+    """From a child, in its life ``own_life``. ``has``: its clock of the failed node, as of all that it has received; ``observed``: the last message
+    of the failed node whose place among the child's inputs is known; ``stable``: see :class:`Stable`; ``folded``: clocks that truncated diffs make; ``known``: diffs."""
 
     node: str
     about: str

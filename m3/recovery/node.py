@@ -31,6 +31,10 @@ from m3.recovery.table import Input, Origin, Table, fill_in_order, needs_table, 
 __all__ = ["Checkpoint", "Node", "Operator"]
 
 
+#: Times that nodes will never be replayed from before.
+Horizons = tuple[tuple[str, int], ...]
+
+
 class Operator(Protocol):
     """What a node computes: a deterministic function of an input and its state.
 
@@ -55,6 +59,7 @@ class Checkpoint:
 
     time: int
     clock: Clock
+    seen: Mapping[str, int]
     state: Any
     payloads: PayloadLog
     diffs: DiffLog
@@ -106,14 +111,14 @@ class Node:
         self.payloads = PayloadLog()
         self.diffs = DiffLog(roots=frozenset({name}) | ancestors(flow, name, tolerance))
         self.checkpointed = 0
-        self.checkpoint_clock = self.clock
-        #: Of each parent: the clock of all that was received, processed or not.
+        #: Of each parent: the clock of all that was received, processed or not; and its time at the checkpoint.
         self.seen = {clock.node: clock for clock in self.clock.below}
+        self.checkpoint_seen = dict.fromkeys(self.parents, 0)
         self.horizons: dict[str, int] = {}
         self.told: dict[str, int] = dict.fromkeys(self.parents, 0)
-        #: Of each child: up to which time everything was sent, said, and will not be asked for again.
+        #: Of each child: up to which time everything was sent, and will not be asked for again; and what was said of time and horizons.
         self.sent: dict[str, int] = dict.fromkeys(self.children, 0)
-        self.marked: dict[str, int] = dict.fromkeys(self.children, 0)
+        self.marked: dict[str, tuple[int, Horizons]] = {}
         self.stable: dict[str, int] = dict.fromkeys(self.children, 0)
         self.held: set[str] = set()
         #: Diffs to be carried, and how many of them each child has been sent.
@@ -178,6 +183,7 @@ class Node:
         last = next((diff for diff in message.since if (diff.node, diff.time) == (message.source, message.time)), None)
         self.seen[message.source] = self.seen[message.source].apply(last or Clock(message.source, message.time))
         if message.clock:
+            self.told[message.source] = 0  # what it was told before its restart may have been lost with it
             self.seen[message.source] = self.seen[message.source].apply(message.clock)
         if self.replay and message.resumed:
             self.replay.marks.discard(message.source)
@@ -236,7 +242,8 @@ class Node:
             diff = output.diff.cut(self.tolerance + 1)
             lives = (self.life, self.lives[child])
             sent.append(Data(self.name, child, lives, diff, output.payloads[child], since, self._horizons()))
-            self.sent[child] = self.marked[child] = output.time
+            self.sent[child] = output.time
+            self.marked[child] = (output.time, self._horizons())
         return sent
 
     def _since(self, child: str, leave_out: Clock | None = None) -> tuple[Clock, ...]:
@@ -250,8 +257,8 @@ class Node:
             if diff is not leave_out and not (diff.node == self.name and diff.time <= had)
         )
 
-    def _horizons(self) -> tuple[tuple[str, int], ...]:
-        before = ((node, time) for node, time in self.horizons.items() if node in self.carries)
+    def _horizons(self) -> Horizons:
+        before = ((node, time) for node, time in sorted(self.horizons.items()) if node in self.carries)
         return ((self.name, self.horizon), *before)
 
     # --- what is no longer needed (decision 73) --------------------------------------------------------------------------------
@@ -271,10 +278,11 @@ class Node:
             raise RecoveryError(
                 f"{self.name} is being replayed", kind="replaying", hint="ask again when it has recovered"
             )
-        self.checkpointed, self.checkpoint_clock = self.clock.time, self.clock
+        self.checkpointed = self.clock.time
+        self.checkpoint_seen = {parent: clock.time for parent, clock in self.seen.items()}
         self._truncate()
         state, payloads, diffs = copy.deepcopy((self.state, self.payloads, self.diffs))
-        return Checkpoint(self.clock.time, self.clock, state, payloads, diffs)
+        return Checkpoint(self.clock.time, self.clock, self.checkpoint_seen, state, payloads, diffs)
 
     def housekeeping(self) -> list[NodeMessage]:
         """Tell parents what they need not keep for this node, and children that nothing was for them. To be called now and then."""
@@ -287,7 +295,7 @@ class Node:
             told += [
                 self._mark(child)
                 for child in self.children
-                if child not in self.held and self.marked[child] < self.clock.time
+                if child not in self.held and self.marked.get(child) != (self.clock.time, self._horizons())
             ]
         self._forget_carried()
         return told
@@ -297,13 +305,15 @@ class Node:
         last = self.diffs.rooted(self.name, after=self.clock.time - 1)
         if last and not any((diff.node, diff.time) == (self.name, self.clock.time) for diff in since):
             since = (*since, last[-1].cut(self.tolerance + 1))
-        self.marked[child] = self.clock.time
+        self.marked[child] = (self.clock.time, self._horizons())
         return Mark(self.name, child, (self.life, self.lives[child]), self.clock.time, since, self._horizons())
 
     def _stable_of(self, parent: str) -> int:
         """The last message of a parent that this node will not ask for again."""
         if self.operator.stateful:
-            return self.checkpoint_clock.time_of(parent)
+            return self.checkpoint_seen[parent]
+        if self.horizon >= self.clock.time and not self.replay:
+            return self.seen[parent].time
         if self.complete or not self.operator.commutes:
             return self.diffs.clock_at(self.name, self.horizon).time_of(parent)
         # Times do not ascend with those of inputs here. What is in the log for somebody may have to be made again.
@@ -352,7 +362,7 @@ class Node:
         self.held.discard(child)
         self.resumed.add(child)
         self.lives[child] = order.life
-        self.sent[child] = self.marked[child] = order.after
+        self.sent[child] = order.after
         return [self._knowledge(child), *self._send(child)]
 
     def _knowledge(self, child: str) -> Mark:
@@ -406,7 +416,8 @@ class Node:
                 node._note(diff, carry=diff.node in node.carries)
             node.has[report.node] = report.has
             node.stable[report.node] = report.stable
-            node.sent[report.node] = node.marked[report.node] = report.has.time
+            node.payloads.truncate(report.node, report.stable)
+            node.sent[report.node] = report.has.time
         if not operator.stateful and (node.complete or not operator.commutes):
             base = max(node.horizon, node.diffs.folded[name].time if name in node.diffs.folded else 0)
             node.clock = rollback_clock(node.clock, start.reports, base).cut(tolerance + 2)
@@ -418,7 +429,7 @@ class Node:
 
     def _restore(self, checkpoint: Checkpoint) -> None:
         self.state, self.payloads, self.diffs = copy.deepcopy((checkpoint.state, checkpoint.payloads, checkpoint.diffs))
-        self.clock = self.checkpoint_clock = checkpoint.clock
+        self.clock, self.checkpoint_seen = checkpoint.clock, dict(checkpoint.seen)
         self.checkpointed = checkpoint.time
 
     def _begin_replay(self, reports: tuple[Report, ...]) -> None:

@@ -25,6 +25,7 @@ def test_what_is_left_is_an_execution_without_failures(tolerance: int, kinds: tu
         world.run(250, failures=4, most=tolerance)
         try:
             world.judge()
+            world.judge_logs()
         except AssertionError as wrong:
             raise AssertionError(f"seed {seed}: {wrong}") from wrong
         counts += world.counts

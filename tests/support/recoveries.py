@@ -266,6 +266,24 @@ class World:
             for child in work.children:
                 truth[name, child] = [output.payloads[child] for output in did if child in output.payloads]
 
+    def judge_logs(self) -> None:
+        """Whether nothing is kept that nobody will ask for, once all is stored.
+
+        Raises:
+            AssertionError: something is.
+        """
+        for _ in self.flow.order:
+            for name, node in self.nodes.items():
+                if self.work[name].stateful:
+                    self.stored[name] = node.checkpoint()
+            for name, node in self.nodes.items():
+                self.send(name, node.housekeeping())
+            while self.deliver():
+                pass
+        for name, node in self.nodes.items():
+            kept = (len(node.payloads), len(node.diffs), len(node.journal))
+            assert kept <= (0, 2 * len(node.diffs.roots or ()), 2 * len(self.flow.order)), f"{name} keeps {kept}"
+
     def judge_inputs(self, name: str, did: list[Output], truth: Mapping[tuple[str, str], list[Any]]) -> None:
         work = self.work[name]
         for parent in self.flow.parents[name]:

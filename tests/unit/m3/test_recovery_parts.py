@@ -81,28 +81,31 @@ def test_diffs_may_be_applied_in_any_order(texts):
 # --- the table -----------------------------------------------------------------------------------------------------------
 
 
-@st.composite
-def replay_tables(draw):
+def draw_table(draw):
     """Rows of inputs, some of them targets; mostly of an execution, so that there is a valid table, and sometimes not."""
-    first, width = draw(st.integers(1, 3)), draw(st.integers(1, 6))
-    rows = {f"A{i}": draw(st.integers(0, 3)) for i in range(1, draw(st.integers(1, 3)) + 1)}
-    children = [f"C{i}" for i in range(1, draw(st.integers(1, 3)) + 1)]
+    first, width = draw.randint(1, 3), draw.randint(1, 6)
+    rows = {f"A{i}": draw.randint(0, 3) for i in range(1, draw.randint(1, 3) + 1)}
+    children = [f"C{i}" for i in range(1, draw.randint(1, 3) + 1)]
     inputs = [
-        Input(parent, time, tuple(draw(st.lists(st.sampled_from(children), unique=True, min_size=1))))
+        Input(parent, time, tuple(draw.sample(children, draw.randint(1, len(children)))))
         for parent, count in rows.items()
         for time in range(1, count + 1)
     ]
-    order = draw(st.permutations([entry.parent for entry in inputs]))
+    order = draw.sample([entry.parent for entry in inputs], len(inputs))
     seen = dict.fromkeys(rows, 0)
     targets = {}
     for column, parent in zip(range(first, first + width), order, strict=False):
         seen[parent] += 1
-        if draw(st.booleans()):
+        if draw.random() < 0.5:
             targets[column] = (parent, seen[parent])
-    if targets and draw(st.integers(0, 4)) == 0:
-        targets = dict(zip(draw(st.permutations(list(targets))), targets.values(), strict=True))
-    markers = {child: draw(st.integers(first, first + width)) for child in children}
+    if draw.random() < 0.2:
+        targets = dict(zip(draw.sample(list(targets), len(targets)), targets.values(), strict=True))
+    markers = {child: first + draw.choice((0, 0, 1, 2, width)) for child in children}
     return Table(first, first + width - 1, targets, markers, tuple(inputs))
+
+
+#: Drawn by a seed, so that mutants are judged by the same ones without Hypothesis.
+replay_tables = st.builds(lambda seed: draw_table(random.Random(seed)), st.integers(0, 10**9))
 
 
 def brute_force(table, hold):
@@ -130,9 +133,13 @@ def brute_force(table, hold):
     return found
 
 
-@settings(deadline=None, max_examples=60)
-@given(replay_tables(), st.booleans())
+@settings(deadline=None, max_examples=100)
+@given(replay_tables, st.booleans())
 def test_the_solver_finds_what_brute_force_finds(table, hold):
+    compare_with_brute_force(table, hold)
+
+
+def compare_with_brute_force(table, hold):
     wanted = brute_force(table, hold)
     found = list(tables(table, hold=hold))
     assert count_tables(table, hold=hold) == len(found) == len(wanted)
@@ -145,7 +152,7 @@ def test_the_solver_finds_what_brute_force_finds(table, hold):
 
 
 @settings(deadline=None)
-@given(replay_tables())
+@given(replay_tables)
 def test_the_first_table_is_found_without_going_back(table):
     steps = tables_module._Rows.steps
     with patch.object(tables_module._Rows, "steps", autospec=True, side_effect=steps) as looked:
@@ -162,18 +169,21 @@ def test_a_table_of_a_thousand_columns_is_solved_at_once():
 
 
 @settings(deadline=None)
-@given(replay_tables())
+@given(replay_tables)
 def test_of_a_single_parent_the_order_is_the_table(table):
+    compare_in_order(table)
+
+
+def compare_in_order(table):
     row = tuple(entry for entry in table.inputs if entry.parent == "A1")
-    single = Table(
-        table.first, table.last, {c: o for c, o in table.targets.items() if o[0] == "A1"}, table.markers, row
-    )
+    targets = {column: origin for column, origin in table.targets.items() if origin[0] == "A1"}
+    single = Table(table.first, table.last, targets, table.markers, row)
     if count_tables(single):
         assert fill_in_order(single) in tables(single)
 
 
 @settings(deadline=None)
-@given(replay_tables(), st.integers(0, 2))
+@given(replay_tables, st.integers(0, 2))
 def test_commuting_inputs_leave_fewer_orders(table, number):
     free = [lambda one, other: False, lambda one, other: True, lambda one, other: "A1" in (one[0], other[0])][number]
     number = count_orders(table, free)
