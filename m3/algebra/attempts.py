@@ -36,6 +36,7 @@ from m3.datatypes import INT, Type
 from m3.failures import attempted, failed, may_fail, nonzero, tolerated
 from m3.program import Column
 from m3.scalars import Call, Const, Key, Scalar, Scope, Var, call, substitute, vars_of
+from m3.simplify import simplify
 
 __all__ = ["FAILED", "Part", "drop_implied", "sum_parts"]
 
@@ -78,7 +79,7 @@ def sum_parts(columns: Iterable[Column], value: Type, parts: Iterable[Part]) -> 
     """
     terms: list[Monomial] = []
     failures = _Failures()
-    for part in parts:
+    for part in _join_defaults(list(parts)):
         refuse_now([*(s for _, s in part.keys), *part.asked, *(f for factors in part.products for f in factors)])
         wanted = require_filters([*part.branch.conditions, *part.guards])
         conditions = list(failures.attempt_conditions(part.branch, wanted))
@@ -90,6 +91,55 @@ def sum_parts(columns: Iterable[Column], value: Type, parts: Iterable[Part]) -> 
             if made is not None:
                 terms.append(made)
     return replace(polynomial(columns, value, terms), failures=tuple(failures.list_failures()))
+
+
+def _join_defaults(parts: list[Part]) -> list[Part]:
+    """The same parts, in which a subquery that counts takes nothing away where a comparison with it rises.
+
+    ``a < (SELECT COUNT(*) ..)`` is what the groups have, and 0 where there is none: ``[a < count] + [a < 0] - [a < 0]``, of which the first and
+    the last are about rows with a group. There ``a < 0`` implies ``a < count``, so they are ``[a < count AND a >= 0]``. That is one statement
+    instead of two, and rows only come (:mod:`cumulus_ops.coordination.finality.monotone`).
+    """
+    joined = list(parts)
+    for less in (p for p in parts if p.branch.coefficient < 0):
+        for more in (p for p in joined if p.branch.coefficient == -less.branch.coefficient):
+            rest = _find_rest(more, less)
+            if rest is not None:
+                conditions = (*more.branch.conditions, rest)
+                joined[joined.index(more)] = replace(more, branch=replace(more.branch, conditions=conditions))
+                joined.remove(less)
+                break
+    return joined
+
+
+def _find_rest(more: Part, less: Part) -> Scalar | None:
+    """What is true of the rows of ``more`` that are none of ``less``, if all of these are rows of ``more``, and only a comparison says which."""
+    if more.branch.sources != less.branch.sources:
+        return None
+    if (more.keys, more.products, more.guards, more.asked) != (less.keys, less.products, less.guards, less.asked):
+        return None
+    ours = [c for c in more.branch.conditions if c not in less.branch.conditions]
+    theirs = [c for c in less.branch.conditions if c not in more.branch.conditions]
+    if len(ours) != 1 or len(theirs) != 1:
+        return None
+    (op, low, count), (other_op, other_low, default) = _order_sides(ours[0]), _order_sides(theirs[0])
+    counts = {(source.scope, name) for source in more.branch.sources for name in source.counts}
+    implied = isinstance(default, Const) and isinstance(default.value, int) and default.value <= 1
+    if not implied or (op, low) != (other_op, other_low) or not isinstance(count, Var) or count.key not in counts:
+        return None
+    return simplify(call("not", theirs[0]))
+
+
+def _order_sides(condition: Scalar) -> tuple[str, Scalar, Scalar]:
+    """A comparison with what has to be less first; another condition is none."""
+    match condition:
+        case Call(op="not", args=(Call(op="lt" | "le" | "gt" | "ge" as op, args=args),)):
+            return _order_sides(call({"lt": "ge", "le": "gt", "gt": "le", "ge": "lt"}[op], *args))
+        case Call(op="lt" | "le" as op, args=(low, high)):
+            return op, low, high
+        case Call(op="gt" | "ge" as op, args=(high, low)):
+            return {"gt": "lt", "ge": "le"}[op], low, high
+    return "", condition, condition
 
 
 def _attempt_factor(factor: Scalar) -> Scalar:

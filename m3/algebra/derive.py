@@ -87,6 +87,14 @@ def _attempt_row(
     return (*attempts, flag), count, tuple(OutputColumn("", s, places.get(s)) for s in failing)
 
 
+def _find_counts(inputs: Sequence[InputQuery], outputs: Sequence[OutputColumn], count: Scalar) -> Iterator[str]:
+    """The outputs that are the number of rows by which the group is there."""
+    for given in inputs:
+        here = call("case", call("gt", number := Var(given.name, INT), const(0)), const(1), const(0))
+        if given.kind == "value" and _counts_rows(given.polynomial) and count == here:
+            yield from (o.name for o in outputs if o.expression == number)
+
+
 def _counts_rows(polynomial: Polynomial) -> bool:
     """Whether a sum counts rows: no number of rows leaves 64 bits."""
     return not any(t.factors or any(a.factors for a in t.atoms) for t in polynomial.terms)
@@ -141,6 +149,7 @@ class Registry:
         self.queries: list[DerivedQuery | WindowQuery] = []
         self._taken = {name.lower() for name in taken}
         self._known: dict[object, Relation] = {}
+        self._counts: dict[str, frozenset[str]] = {}
         self._numbers = itertools.count(1)
 
     def scope(self, kind: str, label: str = "") -> Scope:
@@ -149,7 +158,7 @@ class Registry:
 
     def source(self, relation: Relation) -> Source:
         """A new occurrence of a relation."""
-        return Source(self.scope("row", relation.name), relation)
+        return Source(self.scope("row", relation.name), relation, self._counts.get(relation.name, frozenset()))
 
     def derive(
         self,
@@ -191,6 +200,7 @@ class Registry:
             columns = (*keys, *(Column(o.name, o.expression.type) for o in made))
             relation = Relation(self._name_relation(wish), columns, tuple(c.name for c in keys))
             self._known[meaning] = relation
+            self._counts[relation.name] = frozenset(_find_counts(inputs, outputs, count))
             self.queries.append(DerivedQuery(relation, tuple(inputs), made, number, failing))
         return self._known[meaning]
 

@@ -43,10 +43,12 @@ __all__ = [
 
 @dataclass(frozen=True)
 class Source:
-    """An occurrence of a base table or a derived map; ``scope`` is unique in the whole program."""
+    """An occurrence of a base table or a derived map; ``scope`` is unique in the whole program. ``counts``: columns that are numbers of rows,
+    at least 1."""
 
     scope: Scope
     relation: Relation
+    counts: frozenset[str] = field(default=frozenset(), compare=False)
 
     def variable(self, column: Column) -> Var:
         """A column of this occurrence."""

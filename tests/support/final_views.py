@@ -71,6 +71,10 @@ MONOTONE = (
     "SELECT campaign FROM (SELECT campaign, id, MAX(x) AS n FROM clicks GROUP BY campaign, id) GROUP BY campaign HAVING MAX(n) > 0",
     "SELECT campaign FROM (SELECT campaign, id, MIN(x) AS n FROM clicks GROUP BY campaign, id) GROUP BY campaign HAVING MIN(n) < 0",
     "SELECT campaign FROM (SELECT campaign, id, COUNT(*) AS n FROM clicks GROUP BY campaign, id) WHERE n > 1 GROUP BY campaign HAVING SUM(CASE WHEN n > 2 THEN 2 ELSE 1 END) > 2",
+    # a subquery that counts, and what is below its count
+    "SELECT id FROM ads WHERE owner < (SELECT COUNT(*) FROM clicks)",
+    "SELECT id FROM ads WHERE owner <= (SELECT COUNT(*) FROM clicks c WHERE c.id = ads.id)",
+    "SELECT id FROM clicks WHERE NOT price >= (SELECT COUNT(*) FROM ads)",
     # columns that have come to rest where HAVING is true
     "SELECT id, LEAST(COUNT(*), 3) AS n, COUNT(*) > 1 AS many FROM clicks GROUP BY id HAVING COUNT(*) >= 3",
 )
@@ -130,6 +134,9 @@ RETRACTING = (
     "SELECT campaign FROM (SELECT campaign, id, MAX(price) AS n FROM clicks GROUP BY campaign, id) GROUP BY campaign HAVING SUM(CASE WHEN n > 0 THEN 1 ELSE -1 END) > 0",
     "SELECT n FROM (SELECT campaign, id, COUNT(*) AS n FROM clicks GROUP BY campaign, id) GROUP BY n HAVING MAX(id) > 1",
     "SELECT id, LEAST(COUNT(*), 4) AS n FROM clicks GROUP BY id HAVING COUNT(*) > 2",
+    "SELECT id FROM ads WHERE owner > (SELECT COUNT(*) FROM clicks)",
+    "SELECT id FROM clicks WHERE price >= (SELECT COUNT(*) FROM ads WHERE ads.id = clicks.id)",
+    "SELECT id FROM ads WHERE owner = (SELECT COUNT(*) FROM clicks c WHERE c.id = ads.id)",
     # written by hand: a group all of whose inputs are 0 has no row, whatever its count is
     "MAP total[id INT] : INT; MAP rows[id INT] : INT; DERIVE rows[id] FROM total = total COUNT 1; VIEW v[id INT] ROWS rows COLUMNS id = id; "
     "ON +clicks(id, campaign, day, price, x) DO { total[id] += campaign; total[id] += -1 }",
