@@ -58,7 +58,19 @@ WINDOWS = (
     _window("first_value", "the first value of the frame", "FIRST_VALUE(v)"),
     _window("last_value", "the last value of the frame", "LAST_VALUE(v)"),
     _window("nth_value", "the n-th value of the frame", "NTH_VALUE(v, 2)"),
-    _window("over", "an aggregate of the frame", "COUNT(*)", "SUM(x)", "AVG(x)", "MIN(v)", "MAX(v)"),
+    _window(
+        "over",
+        "an aggregate of the frame",
+        "COUNT(*)",
+        "SUM(x)",
+        "AVG(x)",
+        "MIN(v)",
+        "MAX(v)",
+        "STDDEV(x)",
+        "STDDEV_POP(x)",
+        "VARIANCE(x)",
+        "VAR_POP(x)",
+    ),
 )
 
 #: Functions that are tables: what they are in FROM, for the page alone.

@@ -23,7 +23,7 @@ from m3.sql.grouping import GroupReader, has_aggregates, read_grouping
 from m3.sql.names import Known, Names
 from m3.sql.subqueries import SubqueryReader
 from m3.sql.tables import read_from, read_operation, read_values
-from m3.sql.windows import read_count, read_window
+from m3.sql.windows import compose_window, read_count, read_window
 
 __all__ = ["resolve_query"]
 
@@ -403,7 +403,11 @@ class _List:
         if isinstance(node, exp.Window):
             if node.args.get("alias") is not None:
                 self._used.add(node.args["alias"].name.lower())
-            found = read_window(self._build_window(node, self._windows_by_name), self.names, self._inner)
+            built = self._build_window(node, self._windows_by_name)
+            composed = compose_window(built, self.names, self._inner, lambda inner: self.read(_of_window(built, inner)))
+            if composed is not None:
+                return composed
+            found = read_window(built, self.names, self._inner)
             for known in self.windows:
                 if (known.partition, known.function) == (found.partition, found.function):
                     return known.variable
@@ -475,6 +479,13 @@ def _find_contradiction(base: exp.Window, node: exp.Window, name: str, dialect: 
     if base.args.get("spec") and any(node.args.get(part) for part in ("partition_by", "order", "spec")):
         return f"a window made of the window {name!r}, which has a frame: only OVER {name} can be said of it"
     return None
+
+
+def _of_window(window: exp.Window, inner: exp.Expr) -> exp.Window:
+    """Another function over the same window."""
+    made = window.copy()
+    made.set("this", inner)
+    return made
 
 
 def _copy_window(window: exp.Window, node: exp.Window) -> exp.Window:

@@ -153,7 +153,18 @@ SAME: Mapping[type[exp.Expr], type[exp.Expr]] = {
     exp.LogicalOr: exp.Max,
 }  # fmt: skip
 #: Aggregates that do not see NULLs, so that a filter is a CASE.
-FILTERED = (exp.Count, exp.Sum, exp.Avg, exp.Min, exp.Max)
+FILTERED = (
+    exp.Count,
+    exp.Sum,
+    exp.Avg,
+    exp.Min,
+    exp.Max,
+    exp.Variance,
+    exp.VariancePop,
+    exp.Stddev,
+    exp.StddevSamp,
+    exp.StddevPop,
+)
 MICROSECONDS = 1_000_000
 
 

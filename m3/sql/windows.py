@@ -15,14 +15,17 @@ from m3.dictionary.types import average_type
 from m3.program import Frame, WindowFunction
 from m3.scalars import Const, Scalar, Var, call, const, substitute, vars_of
 from m3.sql.block import Order, Window
+from m3.sql.calls import MOMENTS
 from m3.sql.correlation import close, count_rows, find_unused_names
 from m3.sql.functions import read_constant
 from m3.sql.joining import Workspace
 from m3.sql.names import Context, Names
 
-__all__ = ["compute_windows", "limit_rows", "read_count", "read_window"]
+__all__ = ["compose_window", "compute_windows", "limit_rows", "read_count", "read_window"]
 
 
+#: Reads a function over the window of another.
+Over = Callable[[exp.Expr], Scalar]
 NAMES: Mapping[type[exp.Expr], str] = {
     exp.RowNumber: "row_number", exp.Rank: "rank", exp.DenseRank: "dense_rank", exp.Ntile: "ntile",
     exp.PercentRank: "percent_rank", exp.CumeDist: "cume_dist", exp.Lag: "lag", exp.Lead: "lead",
@@ -42,7 +45,7 @@ LEAST: Mapping[str, int] = {
 }  # fmt: skip
 EXCLUDED: Mapping[str, str] = {"CURRENT ROW": "row", "GROUP": "group", "TIES": "ties", "NO OTHERS": ""}
 HINT = "row_number, rank, dense_rank, ntile, percent_rank, cume_dist, lag, lead, first_value, last_value, nth_value, "
-HINT += "count, sum, avg, min, max OVER (PARTITION BY .. ORDER BY .. frame)"
+HINT += "count, sum, avg, min, max, stddev, variance OVER (PARTITION BY .. ORDER BY .. frame)"
 
 
 def read_window(node: exp.Window, names: Names, read: Callable[[exp.Expr], Scalar]) -> Window:
@@ -86,6 +89,46 @@ def read_window(node: exp.Window, names: Names, read: Callable[[exp.Expr], Scala
     partition = tuple(dict.fromkeys(read(p) for p in node.args.get("partition_by") or ()))
     variable = Var(op, function.type, names.context.registry.scope("window"))
     return Window(variable, partition, function, names.context.source.point(node))
+
+
+def compose_window(node: exp.Window, names: Names, read: Callable[[exp.Expr], Scalar], over: Over) -> Scalar | None:
+    """STDDEV and VARIANCE of a frame, from how many values it has, their exact sum and that of their squares; None for other functions.
+
+    >>> from m3.sql.show import resolve_example, show
+    >>> print(show(resolve_example("SELECT a, VAR_POP(a) OVER (PARTITION BY id) AS n FROM r")))  # doctest: +ELLIPSIS
+    FROM r
+    WINDOW count := count(...) OVER (PARTITION BY r.id)
+    ...
+
+    Args:
+        node: the function and its window.
+        names: where its arguments belong.
+        read: reads an argument.
+        over: reads another function over the same window.
+    """
+    inner, fail = node.this, names.fail
+    op = MOMENTS.get(type(inner))
+    if op is None:
+        return None
+    name = names.context.source.name(inner)
+    if isinstance(inner.this, exp.Distinct):
+        fail(node, "DISTINCT in a window function", "unsupported-window", HINT)
+    value, argument = read(inner.this), inner.this
+    if value.type.kind == "double":
+        hint = "CAST it to DECIMAL(p, s); GROUP BY keeps the values of a group, and is exact"
+        fail(node, f"{name} OVER a DOUBLE, whose sums are not exact", "unsupported-window", hint)
+    if not value.type.is_numeric:
+        fail(node, f"{name} of {value.type}", "type-mismatch", "a number")
+    if value.type.kind == "int":
+        argument = exp.Cast(this=argument.copy(), to=exp.DataType.build("DECIMAL(19, 0)"))
+    square = exp.Mul(this=exp.Paren(this=argument.copy()), expression=exp.Paren(this=argument.copy()))
+    if read(square).type.scale != 2 * value.type.scale:
+        hint = "CAST it to fewer digits, so that its square stays within 38"
+        fail(node, f"the exact squares of {value.type}", "too-precise", hint)
+    count, total, squares = (
+        over(type_(this=n.copy())) for type_, n in ((exp.Count, inner.this), (exp.Sum, argument), (exp.Sum, square))
+    )
+    return call(op, count, total, squares)
 
 
 def _read_args(inner: exp.Expr, op: str, read: Callable[[exp.Expr], Scalar]) -> tuple[Scalar, ...]:

@@ -63,6 +63,10 @@ SCALARS: dict[str, tuple[str, ...]] = {
         D,
         "select count(*) as n, max(x) as a, min(x) as b, count(distinct x) as c from (select try_cast(case when active then 'NaN' when emp_id = 1 then 'Infinity' else cast(emp_id as varchar) end as double) as x from employees) as q where x >= 2",
     ),
+    "statistics_over_frames": (
+        D,
+        "select emp_id, stddev_pop(salary) over (partition by dept_id) as a, variance(emp_id) over (order by emp_id rows between 2 preceding and current row) as b, stddev(salary) filter (where active) over w as c, stddev(salary) over (partition by dept_id order by emp_id) - var_pop(emp_id) over w as d from employees window w as (partition by dept_id)",
+    ),
     "windows_over_nan": (
         D,
         "select emp_id, rank() over (order by x desc nulls last) as a, count(*) over (partition by x) as b, max(x) over () as c, min(x) over (order by x, emp_id) as d from (select emp_id, try_cast(case when active then 'NaN' when emp_id = 1 then 'Infinity' else cast(emp_id as varchar) end as double) as x from employees) as q",
