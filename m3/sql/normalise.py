@@ -7,13 +7,13 @@ goes where no LIMIT needs it; and each block knows what may be done early, and w
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Set
 from dataclasses import fields, is_dataclass, replace
 
 from sqlglot import exp
 
 from m3.program import Relation
-from m3.scalars import Call, Const, Scalar, Var, conjuncts, const, vars_of
+from m3.scalars import Call, Const, Key, Scalar, Var, conjuncts, const, vars_of
 from m3.simplify import as_filter
 from m3.sql.alternatives import split_alternatives
 from m3.sql.balance import balance_full_joins
@@ -71,7 +71,9 @@ def normalise(query: Query, *, ordered: bool = True) -> Query:
             conditions = tuple(sorted((c for c in found if c != const(True)), key=lambda c: bool(placeholders([c]))))
             made = replace(
                 block,
-                source=_normalise_source(balance_full_joins(block.source)) if block.source is not None else None,
+                source=_normalise_source(balance_full_joins(block.source), _find_read(block))
+                if block.source is not None
+                else None,
                 conditions=conditions,
                 subqueries=tuple(replace(s, query=normalise(s.query, ordered=False)) for s in block.subqueries),
             )
@@ -82,12 +84,30 @@ def normalise(query: Query, *, ordered: bool = True) -> Query:
             )
 
 
-def _normalise_source(source: From) -> From:
+def _normalise_source(source: From, read: Set[Key]) -> From:
     if isinstance(source, Join):
-        return replace(source, left=_normalise_source(source.left), right=_normalise_source(source.right))
+        return replace(source, left=_normalise_source(source.left, read), right=_normalise_source(source.right, read))
     if isinstance(source.rows, Relation):
         return source
-    return replace(source, rows=normalise(source.rows, ordered=False))
+    return replace(source, rows=normalise(_drop_unread(source, source.rows, read), ordered=False))
+
+
+def _find_read(block: Block) -> Set[Key]:
+    return {key for scalar in find_scalars(block) for key in vars_of(scalar)}
+
+
+def _drop_unread(table: Table, rows: Query, read: Set[Key]) -> Query:
+    """A derived table whose columns that nobody reads ask no subqueries: as in databases, these cost nothing and cannot fail."""
+    if not isinstance(rows, Block) or rows.distinct or not rows.subqueries:
+        return rows
+    asked = {s.variable.key for s in rows.subqueries}
+    outputs = tuple(
+        replace(o, scalar=Const(None, o.scalar.type.with_null()))
+        if column.key not in read and asked & vars_of(o.scalar).keys()
+        else o
+        for column, o in zip(table.columns, rows.outputs, strict=True)
+    )
+    return replace(rows, outputs=outputs)
 
 
 def _brings_back(source: From | None) -> bool:

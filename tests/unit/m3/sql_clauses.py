@@ -75,6 +75,11 @@ CLAUSES: dict[str, tuple[str, ...]] = {
         "select dept_id, count(e.emp_id) as n from employees e right join departments d using (dept_id) left join projects p using (dept_id) group by d.dept_id",
         "select d.dept_id, count(e.emp_id) as n from employees e right join departments d using (dept_id) left join projects p on p.dept_id = d.dept_id group by d.dept_id",
     ),
+    "subquery_that_nobody_reads": (
+        P,
+        "select emp_id from (select emp_id, (select ename from employees m where m.dept_id = e.dept_id) as several from employees e) as x",
+        "select emp_id from employees",
+    ),
     "on_null": (P, "select e.emp_id, d.dname from employees e left join departments d on null"),
     "where_null": (P, "select emp_id from employees where null union all select dept_id from departments"),
     "derived_table_without_lateral": (
