@@ -28,7 +28,7 @@ from m3.program import (
 from m3.scalars import Const, Scalar, rename
 from m3.statements import as_snapshot
 
-__all__ = ["Carried", "carry_over", "changed_views"]
+__all__ = ["Carried", "carry_over", "changed_views", "is_known"]
 
 
 @dataclass(frozen=True)
@@ -71,6 +71,11 @@ def carry_over(
     """
     views = [old.view(n) if n in as_they_are else new.view(n) for n in order or [v.name for v in new.views]]
     return _Carrying(old, new, together, {*used, *old.map_by_name}, frozenset(as_they_are), views, keep=keep).result()
+
+
+def is_known(program: Program) -> bool:
+    """Whether it is known of all maps that views read what they mean, so that others can be told to mean the same."""
+    return identities(program).keys() >= {name for view in program.views for name in _read_by(view)}
 
 
 def changed_views(old: Program, new: Program, same: Collection[str] = ()) -> dict[str, str]:

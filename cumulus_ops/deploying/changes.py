@@ -213,15 +213,16 @@ def _shown(type_: Type) -> str:
 
 
 def _require_any_order(rt: Runtime, edit: Edit) -> None:
-    """Kept statements come before new ones, which those of a sequential program would see.
+    """New maps are made from what the tables contain, so no map may depend on the order of the events that led there. The order of a sequential
+    program's statements may matter: beside others, these read what they read AFTER the event (:func:`m3.statements.as_snapshot`).
 
     Raises:
-        InputProblem: the order of events, or of statements, matters, and something is changed.
+        InputProblem: the order of events matters, and something is changed.
     """
-    in_order = not rt.plan.versions.summed or "sequential" in (edit.old.semantics, edit.new.semantics)
-    if (in_order or prove(edit.new).grain != "batch") and m3.format_program(edit.old) != m3.format_program(edit.new):
+    in_order = not rt.plan.versions.summed or prove(edit.new).grain != "batch"
+    if in_order and m3.format_program(edit.old) != m3.format_program(edit.new):
         raise InputProblem(
-            "the order of events, or of statements, matters for this program, so no part of it can be made for itself",
+            "the order of events matters for this program, so no part of it can be made for itself",
             kind="order-sensitive",
             place=str(rt.as_edited.folder / FILE_NAME),
             hint="`cumulus anew` makes all maps again from the event log",

@@ -72,8 +72,8 @@ class Edit:
 
     ``old`` is what is maintained, with its columns called as in the folder; ``new`` has the folder's tables, and those of its views that may say something else.
     ``order``: all of the folder's views. ``views``: what becomes of those that say something else, ``added``, ``changed`` or ``removed``; ``stays``: those
-    that stay with the maps that they have. ``are_tables_same``: no table is changed, added or removed. ``is_text``: it is a program in M3,
-    which is its text, and not what its views say."""
+    that stay with the maps that they have. ``are_tables_same``: no table is changed, added or removed. ``is_text``: it is a program in M3.
+    ``is_ordered``: for that the order of events matters, so it is its text, and not what its views say."""
 
     old: Program
     new: Program
@@ -82,11 +82,12 @@ class Edit:
     stays: frozenset[str]
     are_tables_same: bool
     is_text: bool
+    is_ordered: bool
 
     @property
     def is_change(self) -> bool:
         """Whether anything means something else."""
-        if self.is_text:
+        if self.is_ordered:
             return m3.format_program(self.old) != m3.format_program(self.new)
         return bool(self.views) or not self.are_tables_same
 
@@ -119,7 +120,9 @@ def find_edit(
     untouched = frozenset(order) - {view.name for view in new.views}
     views: dict[str, str] = carry.changed_views(old, new, untouched)
     same = frozenset() if is_text else _find_same(project, deployed, new, views)
-    return Edit(old, new, order, {n: w for n, w in views.items() if n not in same}, untouched | same, is_same, is_text)
+    views = {name: what for name, what in views.items() if name not in same}
+    is_ordered = is_text and not (registered.granularity == "batch" and carry.is_known(stored))
+    return Edit(old, new, order, views, untouched | same, is_same, is_text, is_ordered)
 
 
 def bare_relations(relations: Iterable[Relation]) -> dict[str, Relation]:

@@ -10,6 +10,7 @@ import pytest
 
 from cumulus_ops.catalog.catalog import Catalog
 from cumulus_ops.epochs import compacting
+from tests.support.sequential_worlds import SequentialWorld
 from tests.support.worlds import World, play
 
 #: `DEPLOYMENTS=200` plays more of them.
@@ -25,3 +26,9 @@ def test_random_changes_between_random_steps(tmp_path: Path, seed: int, monkeypa
     catalog = Catalog(f"sqlite:///{tmp_path}/state/catalog.db")
     assert bool(catalog.net_tables.all()) == (seed % 2 == 1)
     catalog.close()
+
+
+@pytest.mark.parametrize("seed", range(SEEDS // 2))
+def test_sequential_programs_change_between_random_steps(tmp_path: Path, seed: int) -> None:
+    """What stays reads what it read, also where statements of other maps come to stand beside it."""
+    assert play(SequentialWorld(tmp_path, seed)) > 0
