@@ -234,7 +234,8 @@ class StepProblem:
 
 @dataclass(frozen=True)
 class InError:
-    """A view that has no rows in the snapshot of ``epoch``, nor in any since that of ``since`` (inclusive)."""
+    """A view that has no rows in the snapshot of ``epoch``, nor in any since that of ``since`` (inclusive). ``quoted``: the lines of its file at
+    the place, underlined, if somebody has looked there."""
 
     view: str
     epoch: int
@@ -243,6 +244,7 @@ class InError:
     message: str
     place: str
     hint: str
+    quoted: tuple[str, ...] = ()
 
     def __str__(self) -> str:
         return f"since epoch {self.since}: {self.reason}"

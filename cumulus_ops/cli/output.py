@@ -297,6 +297,9 @@ def _print_in_error(errors: Sequence[InError]) -> None:
     for e in errors:
         table.add_row(show_value(e.view), str(e.since), show_value(e.reason))
     console().print(table)
+    for e in errors:  # below it, where no column breaks a line that is underlined
+        for line in e.quoted:
+            console().print(f"  | {show_value(line)}", style="cyan", soft_wrap=True)
 
 
 def write_drawing(file: Path, svg: str) -> None:

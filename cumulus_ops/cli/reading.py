@@ -92,7 +92,7 @@ def query(
                 problem, details = describe_error(runtime, view, problem, as_of=as_of, tentative=tentative)
                 if form == "json":
                     print_json({"in_error": details})
-                show(problem, quote_error(runtime, view, problem.place))
+                show(problem, quote_error(project, runtime.program.view(view), problem.place))
                 sys.exit(EXIT_IN_ERROR)
         rows = answer.with_provenance() if provenance or form == "json" else answer.labelled()
         if form == "table":

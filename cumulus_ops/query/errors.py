@@ -8,14 +8,17 @@ found once.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 from cumulus_ops.catalog.epochs import InError, in_error
 from cumulus_ops.catalog.records import ViewError
 from cumulus_ops.opening.runtime import Runtime
 from cumulus_ops.project.errors import ViewInError
+from cumulus_ops.project.settings import Project
 from cumulus_ops.project.yaml_nodes import read_text
 from cumulus_ops.query.read import read_view
 from m3.errors import quote_source, text_at
+from m3.program import View
 from m3.view_errors import places_of
 
 __all__ = ["describe_error", "newest_errors", "quote_error", "view_error", "views_in_error"]
@@ -44,29 +47,31 @@ def views_in_error(rt: Runtime, epoch: int) -> Mapping[str, str]:
     return {e.view: str(e) for e in in_error(rt.catalog.results.view_errors(), epoch)}
 
 
-def quote_error(rt: Runtime, view: str, place: str) -> list[str]:
+def quote_error(project: Project, view: View, place: str) -> tuple[str, ...]:
     """The lines of a view's file in which something fails, each followed by its underline: as they were deployed. Nothing if the file says
     something else by now.
 
     Args:
-        rt: the open project.
+        project: where the file is.
         view: the view in error.
         place: of the error.
     """
-    found = (rt.as_edited.in_file(span) for span in places_of(rt.program.view(view)))
-    span = next((span for span in found if str(span) == place), None)
-    file = rt.project.folder / span.file if span is not None else None
-    if span is None or file is None or not file.is_file():
-        return []
+    span = next((span for span in map(project.in_file, places_of(view)) if str(span) == place), None)
+    if span is None or not (file := project.folder / span.file).is_file():
+        return ()
     source = read_text(file)
-    return quote_source(source, span) if text_at(source, span) == span.text else []
+    return tuple(quote_source(source, span)) if text_at(source, span) == span.text else ()
 
 
 def newest_errors(rt: Runtime) -> tuple[InError, ...]:
     """The views that are in error in the newest snapshot, as far as is known: what only reading finds is known when it has been
     published or validated. Empty without a snapshot."""
     newest = rt.catalog.snapshots.newest()
-    return in_error(rt.catalog.results.view_errors(), newest)
+    found = in_error(rt.catalog.results.view_errors(), newest)
+    views = rt.program.view_by_name
+    return tuple(
+        replace(e, quoted=quote_error(rt.as_edited, views[e.view], e.place)) if e.view in views else e for e in found
+    )
 
 
 def describe_error(

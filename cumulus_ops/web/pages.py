@@ -20,6 +20,7 @@ from cumulus_ops.project.names import deploy_dag
 from cumulus_ops.project.rhythm import Rhythm
 from cumulus_ops.project.settings import Project
 from cumulus_ops.project.yaml_nodes import read_text
+from cumulus_ops.query.errors import quote_error
 from cumulus_ops.query.overview import (
     ViewState,
     epoch_story,
@@ -232,6 +233,7 @@ def view_page(found: Opened, name: str) -> Values | None:
     return {
         "project": found.project.name,
         "view": state,
+        "quoted": quote_error(found.project, view, state.error.place) if state.error is not None else (),
         "chart": _chart(state, epochs, corrected, groups),
         "rows": rows,
         "behind": behind,

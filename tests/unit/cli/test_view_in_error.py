@@ -69,6 +69,13 @@ def test_query_of_a_view_in_error_says_what_where_and_since_when(folder: Path, l
     assert call("query", "revenue", "--project", folder).exit_code == 0
     told = json.loads(call("status", "--project", folder, "--json").stdout)
     assert [(e["view"], e["since"]) for e in told["in_error"]] == [("odd", 1)]
+    assert told["in_error"][0]["quoted"] == [
+        "  SUM(o_price / o_id) AS x FROM orders GROUP BY 1",
+        "      ^^^^^^^^^^^^^^",
+    ]
+    assert "  |       ^^^^^^^^^^^^^^" in call("status", "--project", folder).stdout
+    (folder / "views" / "odd.sql").write_text("SELECT 1")  # what is maintained is not what stands there now
+    assert "^^^" not in call("query", "odd", "--project", folder).stderr
     assert [[e["view"] for e in epoch["in_error"]] for epoch in told["epochs"]] == [[], ["odd"], ["odd"]]
 
 
