@@ -16,6 +16,7 @@ FEATURES: Mapping[str, float] = {
     # where the rows come from
     "from.join": 0.55, "from.third": 0.3, "from.derived": 0.2, "from.with": 0.3, "with.twice": 0.4, "with.nested": 0.3,
     "join.inner": 2, "join.left": 2, "join.right": 1, "join.full": 1, "join.cross": 0.6, "join.comma": 0.15,
+    "from.series": 0.08, "series.up": 1, "series.steps": 0.7, "series.to_count": 0.7, "series.list": 1,
     "join.using": 1, "join.using.merged": 0.6, "join.theta": 0.25, "join.on_extra": 0.22, "join.self": 0.2,
     # the rows that are kept
     "where": 0.42, "pred.compare": 4, "pred.null": 1, "pred.between": 0.7, "pred.in": 0.7, "pred.in_null": 0.15,
@@ -42,7 +43,7 @@ FEATURES: Mapping[str, float] = {
     "correlated.twice": 0.15, "correlated.deep": 0.6,
     # windows
     "window.row_number": 1, "window.rank": 1, "window.dense_rank": 1, "window.lag": 1, "window.lead": 1,
-    "window.aggregate": 2, "window.filter": 0.2, "window.range": 0.25, "window.running": 0.5, "window.rows_frame": 0.5, "window.partition": 0.6,
+    "window.aggregate": 2, "window.moment": 0.3, "window.filter": 0.2, "window.range": 0.25, "window.running": 0.5, "window.rows_frame": 0.5, "window.partition": 0.6,
     "window.grouped": 0.08,
     # the order of the result
     "order": 0.15, "order.desc": 0.4, "order.nulls": 0.15, "limit": 0.6, "offset": 0.4, "limit.derived": 0.15,

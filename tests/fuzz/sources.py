@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from tests.fuzz.predicates import join_condition
 from tests.fuzz.schema import BY_NAME, KIND_OF
-from tests.fuzz.scope import Col, Context
+from tests.fuzz.scope import Col, Context, of_kind
 
 JOINS = ("join.inner", "join.left", "join.right", "join.full", "join.cross", "join.using")
 WORDS = {"join.left": "LEFT JOIN", "join.right": "RIGHT JOIN", "join.full": "FULL JOIN", "join.inner": "JOIN"}
@@ -25,6 +25,8 @@ class Source:
 def sources(ctx: Context, level: int) -> tuple[str, list[Col], list[str]]:
     """What comes after FROM, the columns it offers, and the conditions of comma joins, for WHERE."""
     draw, first = ctx.draw, _source(ctx, level)
+    if of_kind(first.columns, "int") and draw.maybe("from.series"):
+        return *_series(ctx, level, first), []
     if not draw.maybe("from.join"):
         return first.sql, list(first.columns), []
     other = _base(ctx, level, first.base) if first.base and draw.maybe("join.self") else _source(ctx, level)
@@ -34,6 +36,20 @@ def sources(ctx: Context, level: int) -> tuple[str, list[Col], list[str]]:
     if not merged and draw.maybe("from.third"):
         sql, columns, _ = _join(ctx, sql, None, columns, _source(ctx, level))
     return sql, columns, []
+
+
+def _series(ctx: Context, level: int, first: Source) -> tuple[str, list[Col]]:
+    """A table with the rows of a series or of a list of its own columns."""
+    draw, ints = ctx.draw, [c.sql for c in of_kind(first.columns, "int")]
+    low, high = draw.one(ints), draw.one([*ints, "2"])
+    made = {
+        "series.up": f"GENERATE_SERIES({low}, {high})", "series.steps": f"GENERATE_SERIES({high}, {low}, -1)", "series.to_count": f"GENERATE_SERIES(1, {low})",
+        "series.list": f"UNNEST([{low}, {high}, NULL, 1])",
+    }  # fmt: skip
+    name = draw.name("s")
+    word = draw.one([", ", " CROSS JOIN "])
+    sql = f"{first.sql}{word}{made[draw.pick(*made)]} AS {name}(n)"
+    return sql, [*first.columns, Col(f"{name}.n", "int", level)]
 
 
 def _commas(ctx: Context, level: int, first: Source, *others: Source) -> tuple[str, list[Col], list[str]]:

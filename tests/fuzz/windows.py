@@ -29,6 +29,8 @@ RANGES = (
     "RANGE BETWEEN UNBOUNDED PRECEDING AND INTERVAL '1' DAY PRECEDING",
 )
 
+MOMENTS = ("STDDEV_POP", "VAR_SAMP", "VAR_POP")
+
 
 def windows(draw: Draw, columns: Sequence[Col]) -> list[Col]:
     """One or two window functions over the rows that have these columns.
@@ -73,6 +75,9 @@ def _aggregate(draw: Draw, columns: Sequence[Col], over: str) -> Col:
     numbers = of_kind(columns, "int", "dec")
     form = draw.pick(*FUNCTIONS[:6]) if numbers else "agg.count_star"
     kept = f" FILTER (WHERE {predicate(draw, columns, 1)})" if draw.maybe("window.filter") else ""
+    if numbers and draw.maybe("window.moment"):
+        value = draw.one(numbers)
+        return Col(f"{draw.one(MOMENTS)}({value.sql}){kept} OVER ({over})", APPROXIMATE)
     if form == "agg.count_star":
         return Col(f"COUNT(*){kept} OVER ({over})", "int")
     value = draw.one(numbers if form in ("agg.sum", "agg.avg") else exact(columns))
