@@ -16,6 +16,9 @@ from cumulus_ops.project.errors import SetupProblem
 
 __all__ = ["simulate"]
 
+#: What `trace` takes beside the protocols.
+RECOVERY = "recovery"
+
 
 class _Experiments(click.Group):
     """The group's own commands, and one for each experiment. The simulator is a distribution of its own."""
@@ -80,8 +83,17 @@ def _experiment(name: str) -> click.Command:
 
 
 @simulate.command()
-@click.option("--protocol", required=True, help="Which protocol; `--protocol list` names them.")
-@click.option("--event", type=click.IntRange(min=1), required=True, help="Which event, in the order of versions.")
+@click.option(
+    "--protocol",
+    required=True,
+    help="Which protocol; `--protocol list` names them. `recovery` follows one of three nodes that fail.",
+)
+@click.option(
+    "--event",
+    type=click.IntRange(min=1),
+    required=True,
+    help="Which event, in the order of versions; of `recovery` which failure.",
+)
 @click.option("--svg", type=click.Path(path_type=Path, dir_okay=False), help="Write the message sequence chart there.")
 @click.option("--program", default="cumulus-2.1", show_default=True, help="Which of the papers' programs.")
 @click.option("--nodes", type=click.IntRange(1, 100), default=4, show_default=True)
@@ -99,13 +111,18 @@ def trace(
     from cumulus_papers.run import Load
     from cumulus_papers.sequence import described, to_svg, trace_event
 
-    if protocol not in PROTOCOLS:
-        raise click.BadParameter(f"known protocols: {', '.join(PROTOCOLS)}", param_hint="--protocol")
+    if protocol not in (*PROTOCOLS, RECOVERY):
+        raise click.BadParameter(f"known protocols: {', '.join((*PROTOCOLS, RECOVERY))}", param_hint="--protocol")
     if program not in PAPERS:
         raise click.BadParameter(f"known programs: {', '.join(PAPERS)}", param_hint="--program")
     with explain_errors():
-        load = Load(paper(program), nodes, coordinators, events, rate=400.0, domain=2, epoch_s=0.05, seed=seed)
-        traced = trace_event(PROTOCOLS[protocol], load, event)
+        if protocol == RECOVERY:
+            from cumulus_papers.recovery.picture import trace_recovery
+
+            traced = trace_recovery(seed, event)
+        else:
+            load = Load(paper(program), nodes, coordinators, events, rate=400.0, domain=2, epoch_s=0.05, seed=seed)
+            traced = trace_event(PROTOCOLS[protocol], load, event)
         for line in described(traced):
             click.echo(line)
         if svg is not None:
@@ -141,4 +158,28 @@ def check(seeds: int, first: int, protocols: tuple[str, ...], processes: int | N
     click.echo(report.describe())
     if report.failures:
         click.echo(minimal_failure(report))
+        sys.exit(1)
+
+
+@simulate.command()
+@click.option("--seeds", type=click.IntRange(min=1), default=1000, show_default=True, help="How many random histories.")
+@click.option("--first", type=click.IntRange(min=0), default=0, show_default=True, help="The first seed.")
+@click.option(
+    "--processes", type=click.IntRange(min=1), help="How many work at the same time; by default one per core."
+)
+def recoveries(seeds: int, first: int, processes: int | None) -> None:
+    """Let nodes of random dataflows fail, one or several, also while others recover, and see that what is left is an execution in which none
+    did. Says which seeds failed; the exit code is then 1."""
+    from cumulus_papers.recovery.histories import check_histories
+
+    bar = Progress(console=console(), transient=True)
+    with bar:
+        task = bar.add_task("histories", total=seeds)
+        found = check_histories(
+            range(first, first + seeds),
+            processes=processes or os.cpu_count() or 1,
+            on_progress=lambda done: bar.advance(task, done),
+        )
+    click.echo(found.describe())
+    if found.failures:
         sys.exit(1)

@@ -41,8 +41,15 @@ class Operator(Protocol):
     ``commutes``: inputs of different parents may be processed in any order; each still makes the same outputs, and the state ends the same.
     """
 
-    stateful: bool
-    commutes: bool
+    @property
+    def stateful(self) -> bool:
+        """Whether it keeps state."""
+        ...
+
+    @property
+    def commutes(self) -> bool:
+        """See above."""
+        ...
 
     def start(self) -> Any:
         """The state at the beginning; None without state."""

@@ -6,7 +6,7 @@ messages. Sending takes the sender's time, per message and per byte, and an acto
 
 An actor may **pause**, and it may **restart**: it loses its memory and gets it back by handling its durable log once more, which is
 the list of all messages it has handled; what it sent then is not sent again. So actors must be functions of what they receive,
-and the simulator sees to it that they are.
+and the simulator sees to it that they are. An actor may also **fail**: then it has no such log, and what is under way is lost with it.
 """
 
 from __future__ import annotations
@@ -203,6 +203,11 @@ class Context:
                 raise NotAFunction(f"{self.name} did {self._did} on {handled.sent.message}, and {handled.did} before")
         self.free_at, self._replaying = free_at, False
 
+    def lose(self, at_s: float) -> None:
+        """Lose all memory, the log and what has not been handled, for good."""
+        self.actor = self.factory(self)
+        self.log, self.inbox, self.free_at = [], deque(), at_s
+
 
 @dataclass(frozen=True)
 class _Wake(Message):
@@ -321,6 +326,27 @@ class Simulation:
         """Pass a report on to the watchers."""
         for watcher in self.watchers:
             watcher(self.now, name, what)
+
+    def fail(self, name: str) -> None:
+        """An actor stops, and is made anew without anything that it knew (fail-stop, nothing durable). What is under way to it is lost, its own timers
+        too; of what it has sent, each receiver still gets a part, the first of it."""
+        self.contexts[name].lose(self.now)
+        self.disturbances["failure"] += 1
+        kept: dict[str, int] = {}
+        left = []
+        for item in sorted(self._queue):
+            _, _, receiver, what, counts = item
+            lost = receiver == name
+            if isinstance(what, Sent) and what.sender == name and not lost:
+                if receiver not in kept:
+                    kept[receiver] = self.random.randrange(4)
+                lost = kept[receiver] == 0
+                kept[receiver] = max(0, kept[receiver] - 1)
+            if lost:
+                self._under_way -= counts
+            else:
+                left.append(item)
+        self._queue = left  # sorted, so it is a heap
 
     def run(self) -> None:
         """Until nothing is under way and nothing is due.

@@ -7,7 +7,7 @@ from dataclasses import dataclass, fields, is_dataclass
 from typing import Any
 from xml.sax.saxutils import escape
 
-from cumulus_papers.case import UNDECIDED, Case, Event, Stamp, Version
+from cumulus_papers.case import UNDECIDED, Event, Stamp, Version
 from cumulus_papers.kernel import Message, Sent
 from cumulus_papers.run import Load, Spec, load_case, run_case
 from m3.errors import ProgramError
@@ -79,10 +79,10 @@ def _key(key: Any) -> str:
 
 @dataclass(frozen=True)
 class Traced:
-    """One event of a simulated case, and the messages that concern it."""
+    """What is followed, in words, with a note on where; and the messages that concern it."""
 
-    case: Case
-    event: Event
+    what: str
+    where: str
     messages: tuple[Sent, ...]
 
     @property
@@ -102,12 +102,13 @@ def trace_event(spec: Spec, load: Load, number: int) -> Traced:
         message = f"there are {len(outcome.stamped)} events, and no event {number}"
         raise ProgramError(message, kind="no-such-event", hint="choose an earlier one, or simulate more events")
     version = sorted(outcome.stamped)[number - 1]
-    return Traced(outcome.case, outcome.stamped[version], tuple(messages_about(outcome.trace, version)))
+    what = f"{_show(outcome.stamped[version])}, version {tuple(version)}: {outcome.case.protocol}"
+    return Traced(what, outcome.case.program.name, tuple(messages_about(outcome.trace, version)))
 
 
 def described(traced: Traced) -> list[str]:
     """The messages as lines of text."""
-    lines = [f"{_show(traced.event)}, version {tuple(traced.event.version)}"]
+    lines = [traced.what]
     for s in traced.messages:
         where = f"{s.sender} to itself" if s.local else f"{s.sender} → {s.receiver}"
         size = "" if s.local else f" ({s.size} bytes)"
@@ -128,7 +129,6 @@ class _Place:
 
 def to_svg(traced: Traced) -> str:
     """The chart of one event's messages, as a self-contained SVG document."""
-    case, event = traced.case, traced.event
     shown = [s for s in traced.messages if s.sender]
     actors = sorted({a for s in shown for a in (s.sender, s.receiver)}, key=_natural)
     x = {name: LEFT + COLUMN / 2 + i * COLUMN for i, name in enumerate(actors)}
@@ -148,15 +148,14 @@ def to_svg(traced: Traced) -> str:
             body.append(f'<text class="time" x="{LEFT - 6}" y="{place.y[moment] + 4:.1f}">{text}</text>')
         last = text
     body += [line for number, s in enumerate(shown, 1) for line in _arrow(place, number, s)]
-    heading = f"{_show(event)}, version {tuple(event.version)}: {case.protocol}"
     sent = traced.transmitted
-    note = f"{case.program.name}; {len(sent)} messages, {sum(s.size for s in sent)} bytes; times in milliseconds"
+    note = f"{traced.where}; {len(sent)} messages, {sum(s.size for s in sent)} bytes; times in milliseconds"
     return "\n".join(
         [
             f'<svg xmlns="http://www.w3.org/2000/svg" width="{width:.0f}" height="{height:.0f}" viewBox="0 0 {width:.0f} {height:.0f}">',
             f"<style>{STYLE}</style>",
             f'<rect class="page" width="{width:.0f}" height="{height:.0f}"/>',
-            f'<text class="heading" x="16" y="26">{escape(heading)}</text>',
+            f'<text class="heading" x="16" y="26">{escape(traced.what)}</text>',
             f'<text class="note" x="16" y="44">{escape(note)}</text>',
             *body,
             "</svg>",

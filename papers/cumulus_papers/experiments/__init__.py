@@ -25,6 +25,7 @@ from cumulus_papers.experiments.nodes import (
     SUBQUERIES,
     SUPPRESSION,
 )
+from cumulus_papers.experiments.recovery import CLOCKS, RECOVERY
 
 __all__ = ["EXPERIMENTS", "Experiment", "Plot", "Row", "run_experiment"]
 
@@ -46,6 +47,8 @@ EXPERIMENTS: dict[str, Experiment] = {
         WORD_COUNT,
         AD_REPORTING,
         PROGRESS,
+        CLOCKS,
+        RECOVERY,
     )
 }
 

@@ -1,0 +1,144 @@
+"""Many random histories of failures, and what became of them."""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from dataclasses import dataclass, field
+
+from cumulus_papers.kernel import Disorder
+from cumulus_papers.recovery.system import Failure, History, poisson, run_history
+from cumulus_papers.recovery.work import KINDS, STATEFUL
+from m3.recovery.graph import Flow, flow_of
+
+__all__ = ["Histories", "check_histories", "draw_flow", "draw_history"]
+
+#: Histories that a worker takes at once.
+BLOCK = 25
+LENGTH_S = 0.6
+
+
+def draw_flow(choose: random.Random) -> Flow:
+    """A small dataflow in layers; now and then an edge leaves some out."""
+    layers = [[f"s{i}" for i in range(choose.randint(1, 3))]]
+    layers += [[f"n{depth}{i}" for i in range(choose.randint(1, 3))] for depth in range(1, choose.randint(2, 4))]
+    edges = set()
+    for depth, layer in enumerate(layers[1:], start=1):
+        before = [name for earlier in layers[:depth] for name in earlier]
+        for name in layer:
+            edges.add((choose.choice(layers[depth - 1]), name))
+            edges |= {(choose.choice(before), name) for _ in range(choose.randint(0, 2))}
+    return flow_of(sorted(edges), [name for layer in layers for name in layer])
+
+
+def draw_kinds(choose: random.Random, flow: Flow) -> dict[str, str]:
+    """What each node computes; who sends to nobody keeps something."""
+    return {
+        name: choose.choice([k for k in KINDS if flow.children[name] or k in STATEFUL])
+        if flow.parents[name]
+        else "source"
+        for name in flow.order
+    }
+
+
+def draw_history(seed: int) -> History:
+    """A history with one to three failures, or more; the same seed gives the same."""
+    choose = random.Random(f"recovery {seed}")
+    flow = draw_flow(choose)
+    kinds = draw_kinds(choose, flow)
+    tolerance = choose.choice((1, 1, 2, 3))
+    rate = choose.choice((60.0, 150.0, 400.0))
+    sources = [name for name in flow.order if not flow.parents[name]]
+    inputs = [(at_s, choose.choice(sources)) for at_s in poisson(choose, rate, LENGTH_S)]
+    beat_s = choose.choice((0.005, 0.01))
+    failures = [
+        Failure(choose.uniform(0.05, LENGTH_S), tuple(choose.sample(flow.order, min(len(flow.order), size))))
+        for size in choose.choices((1, 1, 2, 3), k=choose.choice((1, 1, 2, 3)))
+    ]
+    if len(failures) > 1 and choose.random() < 0.5:
+        # The next while the last is noticed, asked for or replayed.
+        failures[1:] = [Failure(failures[0].at_s + choose.uniform(0, 0.1), f.nodes) for f in failures[1:]]
+    disorder = Disorder(
+        delay_s=choose.choice((0.0, 0.001, 0.005, 0.02)),
+        slow=choose.choice((0.0, 0.2)),
+        # Pauses that are longer than the time-out: nodes are taken for dead, and live.
+        pauses=choose.choice((0.0, 0.0, 1.0)),
+        outage_s=choose.choice((0.02, 0.2)),
+    )
+    return History(
+        seed,
+        flow,
+        kinds,
+        inputs,
+        failures,
+        tolerance,
+        beat_s,
+        timeout_s=beat_s * choose.choice((6, 15, 40)),
+        tidy_s=choose.choice((0.005, 0.05, 0.2)),
+        store_s=choose.choice((0.03, 0.1, 10.0)),
+        end_s=LENGTH_S + 1.0,
+        disorder=disorder,
+    )
+
+
+@dataclass
+class Histories:
+    """What many histories came to. ``counts``: sums; ``within``: how many histories had at least one."""
+
+    runs: int = 0
+    counts: Counter[str] = field(default_factory=Counter)
+    within: Counter[str] = field(default_factory=Counter)
+    failures: list[tuple[int, str]] = field(default_factory=list)
+
+    def add(self, other: Histories) -> None:
+        """Count what another has counted."""
+        self.runs += other.runs
+        self.counts += other.counts
+        self.within += other.within
+        self.failures = sorted(self.failures + other.failures)
+
+    def describe(self) -> str:
+        """As text, the most frequent first."""
+        lines = [f"{self.runs} histories of failures"]
+        lines += [
+            f"  {what}: {count:,}, in {self.within[what] / max(1, self.runs):.0%}"
+            for what, count in self.counts.most_common()
+        ]
+        lines += [f"FAILED: seed {seed}: {error}" for seed, error in self.failures]
+        return "\n".join(lines)
+
+
+def run_block(seeds: Sequence[int]) -> Histories:
+    """Some histories, one after the other."""
+    found = Histories()
+    for seed in seeds:
+        try:
+            counts = run_history(draw_history(seed)).counts
+        except Exception as error:  # whatever goes wrong is what is looked for
+            found.failures.append((seed, f"{type(error).__name__}: {error}"))
+            continue
+        found.add(Histories(1, counts, Counter({what: 1 for what, n in counts.items() if n})))
+    return found
+
+
+def check_histories(
+    seeds: Sequence[int], *, processes: int = 1, on_progress: Callable[[int], None] = lambda _: None
+) -> Histories:
+    """Simulate the histories of some seeds; ``on_progress`` is called with the number of histories that have been done since."""
+    blocks = [seeds[i : i + BLOCK] for i in range(0, len(seeds), BLOCK)]
+    total = Histories()
+    for found in _results(blocks, processes):
+        total.add(found)
+        on_progress(found.runs + len(found.failures))
+    return total
+
+
+def _results(blocks: Sequence[Sequence[int]], processes: int) -> Iterator[Histories]:
+    if processes == 1:
+        yield from map(run_block, blocks)
+        return
+    with ProcessPoolExecutor(processes) as pool:
+        for finished in as_completed([pool.submit(run_block, block) for block in blocks]):
+            yield finished.result()

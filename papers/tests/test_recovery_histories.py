@@ -1,0 +1,112 @@
+"""Nodes fail in simulated time, and what is left is an execution in which none did; nobody but those that failed was rolled back."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import pytest
+
+from cumulus_papers.experiments.recovery import Grid
+from cumulus_papers.recovery.histories import check_histories, draw_history
+from cumulus_papers.recovery.judge import Witness, Wrong
+from cumulus_papers.recovery.picture import trace_recovery
+from cumulus_papers.recovery.system import Failure, Recovery, run_history
+from cumulus_papers.sequence import described, to_svg
+from m3.errors import M3Error
+from m3.recovery.controller import Controller
+from m3.recovery.messages import Report
+from m3.recovery.node import Node
+
+#: How many histories CI looks at; `cumulus simulate recoveries --seeds 10000` has more.
+SEEDS = 40
+
+
+def test_random_histories_of_failures_are_right() -> None:
+    found = check_histories(range(SEEDS))
+    assert found.failures == []
+    counts = ("failures", "failures during a recovery", "taken for dead, and alive", "replayed", "tables", "overtaken")
+    assert {what for what in counts if not found.counts[what]} == set()
+
+
+@pytest.mark.parametrize("kind", ["sequence", "sum"])
+def test_only_the_node_that_failed_is_rolled_back(kind: str) -> None:
+    grid = Grid(3, 2, kind)
+    history = grid.history(grid.inputs(0.4), failures=[Failure(0.3, ("n2.0",))], store_s=0.1, end_s=0.8)
+    world = Recovery(history)
+    outcome = world.run()
+    assert [(name, outcome.counts["recoveries"]) for name, *_ in outcome.recovery_s] == [("n2.0", 1)]
+    assert {name for name, life in world.controller.lives.items() if life > 1} == {"n2.0"}
+    assert outcome.counts["replayed"] > 0 or kind == "sum"
+
+
+def test_a_node_that_is_slow_is_taken_for_dead_and_nothing_is_done_twice() -> None:
+    grid = Grid(2, 2)
+    history = grid.history(grid.inputs(0.4), beat_s=0.01, timeout_s=0.03, end_s=0.8)
+    slow = replace(history, disorder=replace(history.disorder, pauses=4.0, outage_s=0.15))
+    assert run_history(slow).counts["taken for dead, and alive"] > 0
+
+
+def test_a_recovery_is_drawn() -> None:
+    traced = trace_recovery(3, 1)
+    kinds = [sent.message.kind for sent in traced.messages]
+    assert kinds.index("Hold") < kinds.index("Ask") < kinds.index("Report") < kinds.index("Start")
+    assert kinds.index("Start") < kinds.index("Started") < kinds.index("Resume") < kinds.index("Data")
+    assert kinds[-1] == "Recovered"
+    assert "is replayed" in described(traced)[0]
+    assert to_svg(traced).count("<g class") == len(traced.messages)
+    with pytest.raises(M3Error, match="and no failure 9"):
+        trace_recovery(3, 9)
+
+
+def without_deduplication(m: pytest.MonkeyPatch) -> None:
+    m.setattr(Node, "_had", lambda *_, **__: False)
+
+
+def sent_from_the_beginning(m: pytest.MonkeyPatch) -> None:
+    resume = Node._resume
+    m.setattr(Node, "_resume", lambda self, order: resume(self, replace(order, after=0)))
+
+
+def former_lives_are_heard(m: pytest.MonkeyPatch) -> None:
+    take = Controller._take_report
+
+    def anybody(self: Controller, report: Report) -> object:
+        return take(self, replace(report, own_life=self.lives[report.node]))
+
+    m.setattr(Controller, "_take_report", anybody)
+
+
+def everybody_has_everything(m: pytest.MonkeyPatch) -> None:
+    m.setattr(Node, "_had", lambda *_, **__: True)
+
+
+#: The seed to try first, where a bug is rare.
+FROM = {"without_deduplication": 32, "sent_from_the_beginning": 20, "former_lives_are_heard": 1}
+
+
+@pytest.mark.parametrize(
+    "plant", [without_deduplication, sent_from_the_beginning, former_lives_are_heard, everybody_has_everything]
+)
+def test_planted_bugs_are_noticed(plant: Callable[[pytest.MonkeyPatch], None], monkeypatch: pytest.MonkeyPatch) -> None:
+    plant(monkeypatch)
+    for seed in (FROM.get(plant.__name__, 0), *range(60)):
+        try:
+            run_history(draw_history(seed))
+        except Exception:
+            return
+    pytest.fail("60 histories have not noticed")
+
+
+def test_the_judge_looks_at_states(monkeypatch: pytest.MonkeyPatch) -> None:
+    grid = Grid(1, 1, "sum")
+    world = Recovery(grid.history(grid.inputs(0.1), end_s=0.2))
+    judge = Witness.judge
+
+    def spoiled(self: Witness, *args: object) -> None:
+        self.nodes["n1.0"].state[0] += 1
+        judge(self, *args)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(Witness, "judge", spoiled)
+    with pytest.raises(Wrong, match=r"n1\.0 has"):
+        world.run()
