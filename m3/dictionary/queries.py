@@ -308,21 +308,23 @@ def _write_select(select: exp.Expr, dialect: str | None) -> exp.Expr | None:
     return _write_ties(select, dialect)
 
 
-def _write_rollup(group: exp.Expr, dialect: str | None) -> exp.Expr | None:
-    """``GROUP BY a, b WITH ROLLUP`` (CUBE) is ROLLUP (a, b); in Spark ``GROUP BY a, b GROUPING SETS (..)`` says its columns twice."""
+def _write_rollup(group: exp.Expr, _: str | None) -> exp.Expr | None:
+    """``GROUP BY a, b WITH ROLLUP`` (CUBE) is ROLLUP (a, b)."""
     for clause in ("rollup", "cube"):
         found = group.args.get(clause) or []
         if len(found) == 1 and not found[0].expressions and group.expressions:
             found[0].set("expressions", group.expressions)
             group.set("expressions", None)
             return group
-    sets = group.args.get("grouping_sets") or []
-    if dialect in SPARK and sets and group.expressions:
-        written = {c.sql().lower() for s in sets for c in s.find_all(exp.Column)}
-        if written <= {e.sql().lower() for e in group.expressions}:
-            group.set("expressions", None)
-            return group
     return None
+
+
+def _follow_ordinal(entry: exp.Expr, select: exp.Expr | None) -> exp.Expr:
+    """An entry of GROUP BY; a number stands for a column of the list."""
+    items = select.expressions if select is not None else []
+    known = entry.is_int and 1 <= int(entry.name) <= len(items)
+    found: exp.Expr = items[int(entry.name) - 1].unalias() if known else entry
+    return found
 
 
 def _write_grouping_id(node: exp.Expr, _: str | None) -> exp.Expr | None:
@@ -338,12 +340,10 @@ def _write_grouping_id(node: exp.Expr, _: str | None) -> exp.Expr | None:
             for child in part.iter_expressions():
                 visit(child)
         else:
-            found[part] = None
+            found[_follow_ordinal(part, select)] = None
 
-    for entry in (
-        *group.expressions,
-        *(e for c in ("rollup", "cube", "grouping_sets") for e in group.args.get(c) or ()),
-    ):
+    said = () if group.args.get("grouping_sets") and group.expressions else ("rollup", "cube", "grouping_sets")
+    for entry in (*group.expressions, *(e for clause in said for e in group.args.get(clause) or ())):
         visit(entry)
     node.set("expressions", [e.copy() for e in found])
     return node

@@ -246,7 +246,8 @@ def _read_sets(select: exp.Select, items: Sequence[exp.Expr], names: Names) -> l
     target = _Targets(items, names)
     if group.args.get("all") and not any(v for name, v in group.args.items() if name != "all"):
         return [[target(i.unalias()) for i in items if not _contains_aggregate(i)]]
-    parts = [_read_part(node, target) for node in group.expressions]
+    # GROUP BY a, b GROUPING SETS (..), without a comma, says its columns twice
+    parts = [_read_part(node, target) for node in (() if group.args.get("grouping_sets") else group.expressions)]
     for clause in ("rollup", "cube", "grouping_sets"):
         parts += [_read_part(node, target) for node in group.args.get(clause) or ()]
     return [[key for keys in choice for key in keys] for choice in itertools.product(*parts)]

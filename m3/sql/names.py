@@ -17,7 +17,11 @@ from m3.sql.block import Origin, Query, Subquery
 from m3.sql.mistakes import suggest_name
 from m3.sql.places import Source
 
-__all__ = ["Column", "Context", "Known", "Names"]
+__all__ = ["MERGED", "Column", "Context", "Known", "Names"]
+
+
+#: The table of a column that USING merged, where a star stands for it.
+MERGED = "#using"
 
 
 @dataclass
@@ -56,6 +60,12 @@ class Known:
     columns: tuple[Column, ...]
     #: An error was reported where the table is read, so it may have columns that are not here; without an alias it may be any table.
     incomplete: bool = False
+    #: Lower-case names of its columns that USING merged with another's: by themselves they are the merged ones.
+    merged: frozenset[str] = frozenset()
+
+    def unmerged(self, name: str) -> Iterator[Column]:
+        """The columns of a lower-case name that were not merged."""
+        return (c for c in self.columns if c.name.lower() == name and name not in self.merged)
 
 
 @dataclass
@@ -114,12 +124,15 @@ class Names:
     def candidates(self, node: exp.Column) -> Iterator[tuple[str, Column]]:
         """The columns of this block that a reference could mean, each with its table's alias."""
         wanted, name = node.table.lower(), node.name.lower()
-        if not wanted and name in self.merged:
-            yield "USING", self.merged[name]
+        if wanted in ("", MERGED):
+            if name in self.merged:
+                yield "USING", self.merged[name]
+            if not wanted:
+                yield from ((table.alias, column) for table in self.tables for column in table.unmerged(name))
             return
         for table in self.tables:
             for column in table.columns:
-                if column.name.lower() == name and wanted in ("", table.alias.lower()):
+                if column.name.lower() == name and wanted == table.alias.lower():
                     yield table.alias, column
 
     @property

@@ -20,7 +20,7 @@ from m3.sql.block import Block, From, Join, Limited, Order, Output, Query, Table
 from m3.sql.expressions import as_condition, is_bare_null
 from m3.sql.functions import make_reader
 from m3.sql.grouping import GroupReader, has_aggregates, read_grouping
-from m3.sql.names import Known, Names
+from m3.sql.names import MERGED, Known, Names
 from m3.sql.subqueries import SubqueryReader
 from m3.sql.tables import read_from, read_operation, read_values
 from m3.sql.windows import compose_window, read_count, read_window
@@ -328,9 +328,13 @@ def _list_columns(names: Names, wanted: str) -> list[exp.Column]:
             around = around.parent  # a table of a query around this one
         tables = around.tables if around is not None else ()
         return [_refer_to(c.name, t.alias) for t in tables if t.alias.lower() == wanted for c in t.columns]
-    merged = {name: _refer_to(c.name, None) for name, c in names.merged.items()}
+    merged = {name: _refer_to(c.name, MERGED) for name, c in names.merged.items()}
     first = [] if names.context.dialect == "duckdb" else [merged[name] for name in merged]
-    inside = [merged.get(c.name.lower()) or _refer_to(c.name, t.alias) for t in names.tables for c in t.columns]
+    inside = [
+        merged[c.name.lower()] if c.name.lower() in t.merged else _refer_to(c.name, t.alias)
+        for t in names.tables
+        for c in t.columns
+    ]
     return list({id(c): c for c in (*first, *inside)}.values())
 
 

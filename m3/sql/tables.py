@@ -214,6 +214,7 @@ class _Tables:
             names.known = shared
         made = Join(left, right, side, tuple(on))
         self._mark_nullable(made, side)
+        names.tables = [_hide_columns(t, using) for t in names.tables]
         merging = (self._merge_column(name, a, b, side) for name, a, b in pairs)
         return replace(made, merged=tuple(m for m in merging if m is not None))
 
@@ -252,7 +253,7 @@ class _Tables:
         if any(t.incomplete for t in (*known, *tables)):
             raise FollowUp
         left, right = (
-            [both[wanted]] if wanted in both else [c for t in side for c in t.columns if c.name.lower() == wanted]
+            [*([both[wanted]] if wanted in both else []), *(c for t in side for c in t.unmerged(wanted))]
             for side, both in ((known, merged), (tables, theirs))
         )
         if len(left) != 1 or len(right) != 1:
@@ -301,6 +302,12 @@ def _find_common(known: Sequence[Known], tables: Sequence[Known]) -> list[str]:
     """The columns that a NATURAL join joins by: those of the right tables that the left ones have, too."""
     names = {c.name.lower() for t in known for c in t.columns}
     return list(dict.fromkeys(c.name for t in tables for c in t.columns if c.name.lower() in names))
+
+
+def _hide_columns(table: Known, using: Sequence[str]) -> Known:
+    """A table whose columns of these names are merged with another's."""
+    own = {c.name.lower() for c in table.columns}
+    return replace(table, merged=table.merged | (own & {name.lower() for name in using}))
 
 
 def _update_column(column: Column, now: dict[Key, Var]) -> Column:

@@ -77,6 +77,9 @@ class Tables:
         for name in using:
             (written, left), (_, right) = known[name.lower()], new[name.lower()]
             scope.merged[name.lower()] = (written, common("USING", [left, right]))
+            sides = [a for a, columns in scope.tables.items() if name.lower() in {n.lower() for n, _ in columns}]
+            scope.hidden |= {(alias, name.lower()) for alias in sides}
+            scope.sides[name.lower()] = {"FULL": "", "RIGHT": sides[-1]}.get(join.side, sides[0])
         if join.args.get("on") is not None:
             if (
                 join.side in ("LEFT", "RIGHT", "FULL")
@@ -461,7 +464,7 @@ def grouping_sets(select: exp.Select) -> list[list[exp.Expr]]:
                 return [list(node.expressions)]
         return [[node]]
 
-    parts = [of(n) for n in group.expressions]
+    parts = [of(n) for n in (() if group.args.get("grouping_sets") else group.expressions)]
     parts += [of(n) for c in ("rollup", "cube", "grouping_sets") for n in group.args.get(c) or ()]
     return [[key for keys in choice for key in keys] for choice in itertools.product(*parts)]
 

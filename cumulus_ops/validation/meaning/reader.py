@@ -30,12 +30,15 @@ Columns = list[tuple[str, "Type | None"]]
 class Scope:
     """The tables of one SELECT, within those of the queries around it.
 
-    ``merged`` are the columns that USING and NATURAL made one, ``queries`` the common table expressions, ``carried`` the columns of queries
+    ``merged`` are the columns that USING and NATURAL made one, ``hidden`` their sides by table and name, ``sides`` the
+    tables whose columns they are (none where it depends on the row), ``queries`` the common table expressions, ``carried`` the columns of queries
     around that its first table has to have besides its own: name -> what it is there."""
 
     parent: Scope | None
     tables: dict[str, Columns] = field(default_factory=dict)
     merged: dict[str, tuple[str, Type | None]] = field(default_factory=dict)
+    hidden: set[tuple[str, str]] = field(default_factory=set)
+    sides: dict[str, str] = field(default_factory=dict)
     queries: dict[str, tuple[exp.Expr, Columns]] = field(default_factory=dict)
     carried: dict[str, exp.Expr] = field(default_factory=dict)
 
@@ -110,11 +113,21 @@ class Scope:
         """What a star stands for: (table or "", column, type); one of a table may be that of a query around."""
         if table and self.parent is not None and table.lower() not in map(str.lower, self.tables):
             return self.parent.star(table)
-        found = [] if table else [("", name, t) for name, t in self.merged.values()]
+        found = [] if table else [(self._side(name), name, t) for name, t in self.merged.values()]
         for alias, columns in self.tables.items():
             if table.lower() in ("", alias.lower()):
-                found += [(alias, n, t) for n, t in columns if table or n.lower() not in self.merged]
+                found += [(alias, n, t) for n, t in columns if table or (alias, n.lower()) not in self.hidden]
         return found
+
+    def _side(self, name: str) -> str:
+        """The table of a merged column, where its name alone could be another column, too."""
+        low = name.lower()
+        named = ((a, n.lower()) for a, columns in self.tables.items() for n, _ in columns)
+        if not any(n == low and (a, n) not in self.hidden for a, n in named):
+            return ""
+        if not self.sides[low]:
+            raise refusal(f"the column {name} of a FULL JOIN beside another of this name")
+        return self.sides[low]
 
 
 Rule = Callable[["Reader", exp.Expr], Term]

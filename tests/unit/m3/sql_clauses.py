@@ -80,6 +80,16 @@ CLAUSES: dict[str, tuple[str, ...]] = {
         "select emp_id from (select emp_id, (select ename from employees m where m.dept_id = e.dept_id) as several from employees e) as x",
         "select emp_id from employees",
     ),
+    "star_beside_a_using_column": (
+        P,
+        "select * from employees e join departments d using (dept_id) left join projects p on p.dept_id = d.dept_id",
+        "select e.dept_id, e.* exclude (dept_id), d.* exclude (dept_id), p.* from employees e join departments d using (dept_id) left join projects p on p.dept_id = d.dept_id",
+    ),
+    "grouping_sets_behind_the_columns": (
+        S,
+        "select dept_id, active, grouping_id() as g, count(*) as n from employees group by dept_id, 2 grouping sets ((2), (1), (dept_id, active))",
+        "select dept_id, active, grouping(dept_id, active) as g, count(*) as n from employees group by grouping sets ((active), (dept_id), (dept_id, active))",
+    ),
     "on_null": (P, "select e.emp_id, d.dname from employees e left join departments d on null"),
     "where_null": (P, "select emp_id from employees where null union all select dept_id from departments"),
     "derived_table_without_lateral": (
