@@ -28,11 +28,9 @@ settings.load_profile("fixed")
 #: Units of work, the longest first: a process takes one as a whole. Those who start Airflow, Chromium or a cluster stand in a queue, since each of them
 #: keeps all processors busy; the tests in ``spark`` share one session, and so do others that prove snapshots, which would each start one. Every other file is a unit of its own.
 QUEUES = {
-    "servers": re.compile(
-        r"tests/(airflow|browser)/|tests/e2e/test_(tutorial|all_of_tpch|compose_commands|served_shape)\b"
-    ),
+    "servers": re.compile(r"tests/(airflow|browser)/|tests/e2e/test_(tutorial|compose_commands|served_shape)\b"),
     "spark": re.compile(
-        r"tests/spark/|tests/unit/(cli/test_(batches|commands|one_line_errors|query_formats)|orchestration/test_steps|local/test_hidden_secrets)\b"
+        r"tests/spark/|tests/e2e/test_all_of_tpch\b|tests/unit/(cli/test_(batches|commands|one_line_errors|query_formats)|orchestration/test_steps|local/test_hidden_secrets)\b"
     ),
 }
 LONG = re.compile(r"tests/(e2e|model|fuzz)/")
