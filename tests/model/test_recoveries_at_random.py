@@ -10,7 +10,7 @@ import pytest
 
 from m3.recovery.graph import RecoveryError, flow_of
 from m3.recovery.node import Node
-from tests.support.recoveries import KINDS, Work, World, draw_world
+from tests.support.recoveries import KINDS, Work, draw_world
 
 COUNT = int(os.environ.get("RECOVERIES", "25"))
 SEED = int(os.environ.get("SEED", "0"))
@@ -45,16 +45,6 @@ def test_nobody_but_the_failed_node_is_rolled_back() -> None:
     world.settle()
     world.judge()
     assert {name for name, node in world.nodes.items() if node is not before[name]} == {victim}
-
-
-def test_more_failures_in_a_row_than_are_tolerated_are_refused() -> None:
-    flow = flow_of([("s", "a"), ("a", "b"), ("b", "c")])
-    world = World(flow, {"s": "source", "a": "router", "b": "router", "c": "sequence"}, 1, 0)
-    world.controller.failed(["b"])
-    with pytest.raises(RecoveryError, match="a -> b are lost at once") as refused:
-        world.controller.failed(["a"])
-    assert refused.value.kind == "lost-lineage"
-    assert "roll all back" in refused.value.hint
 
 
 def test_a_node_that_keeps_nothing_and_sends_nowhere_is_refused() -> None:

@@ -11,9 +11,10 @@ from hypothesis import strategies as st
 from m3 import check, parse
 from m3.recovery import table as tables_module
 from m3.recovery.clock import Clock, merge, parse_clock, zero_clock
-from m3.recovery.controller import Heartbeats
+from m3.recovery.controller import Controller, Heartbeats
 from m3.recovery.graph import RecoveryError, ancestors, flow_of, longest_chain, neighbourhood, paths, segment_flow
 from m3.recovery.logs import DiffLog, Output, PayloadLog
+from m3.recovery.messages import Recovered, Report, Started
 from m3.recovery.table import Input, Table, count_orders, count_tables, fill_in_order, solve, tables
 
 # --- clocks --------------------------------------------------------------------------------------------------------------
@@ -83,8 +84,11 @@ def test_diffs_may_be_applied_in_any_order(texts):
 
 def draw_table(draw):
     """Rows of inputs, some of them targets; mostly of an execution, so that there is a valid table, and sometimes not."""
-    first, width = draw.randint(1, 3), draw.randint(1, 6)
-    rows = {f"A{i}": draw.randint(0, 3) for i in range(1, draw.randint(1, 3) + 1)}
+    first, width = draw.randint(1, 3), draw.randint(1, 5)
+    senders = draw.choices(
+        ("A1", "A2", "A3")[: draw.randint(1, 3)], k=draw.randint(0, 5)
+    )  # brute force tries 6 to that power
+    rows = {parent: senders.count(parent) for parent in ("A1", "A2", "A3")}
     children = [f"C{i}" for i in range(1, draw.randint(1, 3) + 1)]
     inputs = [
         Input(parent, time, tuple(draw.sample(children, draw.randint(1, len(children)))))
@@ -281,3 +285,64 @@ def test_silence_is_failure():
     assert beats.silent(4.5) == ["b"]
     assert beats.silent(5.5) == ["a"]
     assert beats.silent(100) == []
+
+
+CHAIN = flow_of([("s", "a"), ("s", "x"), ("a", "b"), ("x", "b"), ("b", "c")])
+
+
+def report(child, about, life, own_life=1):
+    return Report(child, about, life, Clock(about, 0), own_life=own_life)
+
+
+def told(orders):
+    return [f"{type(order).__name__} {order.node}" for order in orders]
+
+
+def test_nodes_that_send_to_each_other_are_started_from_the_last():
+    controller = Controller(CHAIN, tolerance=2)
+    assert told(controller.failed(["a", "b"])) == ["Hold s", "Hold x", "Ask c"]
+    assert told(controller.receive(report("c", "b", 2))) == ["Start b", "Ask b"]
+    assert told(controller.receive(Started("b", 2, Clock("b", 5, (Clock("x", 3),))))) == ["Resume x"]
+    assert told(controller.receive(report("b", "a", 2, own_life=2))) == ["Start a"]
+    (resume,) = controller.receive(Started("a", 2, Clock("a", 1, (Clock("s", 4),))))
+    assert (resume.node, resume.child, resume.life, resume.after) == ("s", "a", 2, 4)
+    assert controller.replaying == {"a", "b"}
+    for node in "ab":
+        assert controller.receive(Recovered(node, 2)) == []
+    assert not controller.replaying
+
+
+def test_what_a_child_said_before_it_failed_is_asked_again():
+    controller = Controller(flow_of([("s", "a"), ("a", "b"), ("a", "c"), ("b", "d"), ("c", "d")]), tolerance=2)
+    assert told(controller.failed(["a"])) == ["Hold s", "Ask b", "Ask c"]
+    assert controller.receive(report("b", "a", 2)) == []
+    assert told(controller.failed(["b"])) == ["Ask d"]
+    assert controller.receive(report("b", "a", 2)) == []
+    assert controller.receive(report("c", "a", 2)) == []
+    assert told(controller.receive(report("d", "b", 2))) == ["Start b", "Ask b"]
+    assert controller.receive(report("b", "a", 2, own_life=1)) == []
+    start = controller.receive(report("b", "a", 2, own_life=2))
+    assert told(start) == ["Start a"]
+    assert [r.own_life for r in start[0].reports] == [2, 1]
+
+
+def test_a_node_that_fails_while_it_is_replayed_begins_again():
+    controller = Controller(CHAIN)
+    controller.failed(["b"])
+    assert told(controller.receive(report("c", "b", 2))) == ["Start b"]
+    assert told(controller.failed(["b"])) == ["Hold a", "Hold x", "Ask c"]
+    assert controller.receive(report("c", "b", 2)) == []  # of its former life
+    assert controller.receive(Started("b", 2, Clock("b", 0))) == []
+    assert told(controller.receive(report("c", "b", 3))) == ["Start b"]
+    assert controller.receive(Recovered("b", 2)) == []
+    assert controller.replaying == {"b"}
+
+
+def test_more_failures_in_a_row_than_are_tolerated_are_refused():
+    controller = Controller(CHAIN)
+    controller.failed(["b"])
+    with pytest.raises(RecoveryError, match="a -> b are lost at once") as refused:
+        controller.failed(["a"])
+    assert refused.value.kind == "lost-lineage"
+    assert "roll all back" in refused.value.hint
+    assert told(Controller(CHAIN).failed(["a", "x"])) == ["Hold s", "Hold s", "Ask b", "Ask b"]

@@ -1,0 +1,22 @@
+"""Bugs that are planted in recovery by tree clocks are noticed; all its generated mutants with ``PYTHONPATH=papers/tests python -m recovery_mutants``."""
+
+from __future__ import annotations
+
+import pytest
+
+from recovery_mutants import PLANTED, Planted, judge
+
+
+@pytest.mark.parametrize("bug", PLANTED, ids=lambda bug: bug.name.replace(" ", "-"))
+def test_a_planted_bug_is_noticed(bug: Planted) -> None:
+    bug.tree()
+    assert judge(bug, range(12))
+
+
+def test_without_a_bug_nothing_is_noticed() -> None:
+    assert judge(None, range(3)) == ""
+
+
+def test_a_bug_can_only_be_planted_where_the_code_is() -> None:
+    with pytest.raises(LookupError, match="0 times in node"):
+        Planted("none", "node", "no such code", "").tree()
