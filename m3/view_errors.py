@@ -10,7 +10,7 @@ from m3.errors import Span, ValueProblem, shortened
 from m3.evaluate import FAILURES, Value, evaluate
 from m3.formatting import format_scalar
 from m3.program import Check, OutputColumn, Program, View
-from m3.scalars import Const, Scalar, variables
+from m3.scalars import Const, Scalar, Var, variables
 
 __all__ = ["condition_of", "failed_check", "places_of", "unreadable"]
 
@@ -55,7 +55,10 @@ def unreadable(view: View, what: OutputColumn, row: Mapping[str, Value], rows: i
     """
     row = {name: _bound_number(value) for name, value in row.items()}
     expression = what.expression
-    names = [*(k.name for k in view.keys), *sorted(set(variables(expression)))]
+    # a row of a bag has keys that are nobody's columns: what it is partitioned by, whether it could be computed
+    shown = {c.expression.name for c in view.visible if isinstance(c.expression, Var)}
+    keys = (k.name for k in view.keys if not view.repeated or k.name in shown)
+    names = [*keys, *sorted(set(variables(expression)))]
     example = ", ".join(f"{name} = {_show_value(row[name])}" for name in dict.fromkeys(names))
     reason = _reason(expression, row)
     named = f"column {what.name}" if what.name else "the condition on rows"
