@@ -260,10 +260,11 @@ class Commits(Part):
         if rows:
             connection.execute(insert(t.correction), rows)
 
-    def corrections(self) -> dict[int, int]:
-        """epoch -> corrected map entries so far."""
+    def corrections(self, since: int = 0) -> dict[int, int]:
+        """epoch -> corrected map entries so far, of the epochs from ``since`` on."""
         c = t.correction.c
-        return {epoch: int(rows) for epoch, rows in self._db.read(select(c.epoch, func.sum(c.rows)).group_by(c.epoch))}
+        query = select(c.epoch, func.sum(c.rows)).where(c.epoch >= since).group_by(c.epoch)
+        return {epoch: int(rows) for epoch, rows in self._db.read(query)}
 
     def commit_merge(self, merges: Sequence[tuple[Sequence[Run], NewRun | None]]) -> int:
         """Replace runs by their merged runs, all in one commit.

@@ -29,7 +29,7 @@ from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 
-from sqlalchemy import Connection, delete, func, insert, select, update
+from sqlalchemy import Connection, delete, func, insert, select, union, update
 from sqlalchemy.exc import SQLAlchemyError
 
 from cumulus_ops.catalog import tables as t
@@ -241,13 +241,14 @@ class Leases(Part):
         first, mine = self.first_steps(), self._writer()
         steps = {path: step for path in found if (step := step_of(path)) is not None and step.writer == mine}
         over = {path for path, s in steps.items() if s.lease not in first or s.number < first[s.lease]}
-        return over - self.known_paths() | set(retired)
+        return over - self.known_paths({path.partition("/")[0] for path in over}) | set(retired)
 
-    def known_paths(self) -> set[str]:
-        """Every file that a row names, retired runs included."""
-        others = (t.log_file, t.quarantine, t.key_run, t.net_table)
-        paths = select(t.run.c.path).union(*(select(table.c.path) for table in others))
-        return {row[0] for row in self._db.read(paths)}
+    def known_paths(self, folders: Collection[str] | None = None) -> set[str]:
+        """Every file that a row names, retired runs included; of some folders of the state alone, if these are given."""
+        tables = {"runs": t.run, "log": t.log_file, "quarantine": t.quarantine, "keys": t.key_run, "net": t.net_table}
+        asked = [table for folder, table in tables.items() if folders is None or folder in folders]
+        paths = union(*(select(table.c.path) for table in asked)) if asked else None
+        return set() if paths is None else {row[0] for row in self._db.read(paths)}
 
     def forget_retired(self) -> list[str]:
         """Drop the rows of retired runs that no step under way can read; the packs that no run needs any more may now go."""

@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterable
 from dataclasses import replace
 
-from sqlalchemy import Connection, delete, insert, select, update
+from sqlalchemy import Connection, delete, func, insert, select, update
 
 from cumulus_ops.catalog import tables as t
 from cumulus_ops.catalog.database import Part, now
@@ -66,9 +66,20 @@ class Results(Part):
         return (str(rows[0][0]), int(rows[0][1])) if rows else None
 
     def published(self) -> dict[tuple[str, int], int]:
-        """(view, epoch) -> version of the published table."""
+        """(view, epoch) -> version of the published table, of all there ever were."""
         p = t.published.c
         return {(v, e): n for v, e, n in self._db.read(select(p.view, p.epoch, p.delta_version))}
+
+    def published_in(self, epoch: int) -> dict[str, int]:
+        """view -> version of its published table that has an epoch."""
+        p = t.published.c
+        return dict(map(tuple, self._db.read(select(p.view, p.delta_version).where(p.epoch == epoch))))
+
+    def newest_published(self) -> dict[str, tuple[int, int]]:
+        """view -> the newest epoch of it that was published, and the version of its table."""
+        p = t.published.c
+        query = select(p.view, func.max(p.epoch), func.max(p.delta_version)).group_by(p.view)
+        return {view: (epoch, version) for view, epoch, version in self._db.read(query)}
 
     def record_validation(self, new: Validation) -> None:
         """Record the outcome of a validation. A later one of the same epoch replaces it, but for the verdicts on views that it did not
@@ -92,10 +103,15 @@ class Results(Part):
             connection.execute(insert(t.validation).values(**values))
             record_outcome(connection, "validate", new.epoch, "done")
 
-    def validations(self) -> dict[int, Validation]:
-        """epoch -> outcome of its latest validation."""
+    def count_validations(self) -> int:
+        """How many epochs were ever validated."""
+        return int(self._db.read(select(func.count()).select_from(t.validation))[0][0])
+
+    def validations(self, first: int = 0, last: int | None = None) -> dict[int, Validation]:
+        """epoch -> outcome of its latest validation, of the epochs from ``first`` to ``last`` (inclusive; None: to the newest)."""
         v = t.validation.c
-        rows = self._db.read(select(v.epoch, v.outcome, v.failures, v.report, v.seconds, v.verdicts, v.views))
+        query = select(v.epoch, v.outcome, v.failures, v.report, v.seconds, v.verdicts, v.views).where(v.epoch >= first)
+        rows = self._db.read(query if last is None else query.where(v.epoch <= last))
         return {
             epoch: Validation(
                 epoch,

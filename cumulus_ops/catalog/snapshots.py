@@ -148,13 +148,16 @@ class Snapshots(Part):
         """All snapshots, oldest first."""
         return [Snapshot(*row) for row in self._db.read(select(*SNAPSHOT_FIELDS).order_by(t.snapshot.c.epoch))]
 
-    def own(self) -> list[Snapshot]:
-        """Those that repeat no other one, oldest first."""
+    def own(self, since: int = 0) -> list[Snapshot]:
+        """Those that repeat no other one, of the epochs from ``since`` on, oldest first."""
         s = t.snapshot.c
-        return [
-            Snapshot(*row)
-            for row in self._db.read(select(*SNAPSHOT_FIELDS).where(s.repeats.is_(None)).order_by(s.epoch))
-        ]
+        query = select(*SNAPSHOT_FIELDS).where(s.repeats.is_(None), s.epoch >= since).order_by(s.epoch)
+        return [Snapshot(*row) for row in self._db.read(query)]
+
+    def own_before(self, epoch: int) -> int:
+        """The newest epoch up to this one (inclusive) whose snapshot repeats no other one; 0 without any."""
+        s = t.snapshot.c
+        return int(self._db.read(select(func.max(s.epoch)).where(s.repeats.is_(None), s.epoch <= epoch))[0][0] or 0)
 
     # How long snapshots stay readable: until they are used, within a limit; what came too late is recorded as such.
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Collection
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import click
@@ -86,18 +87,17 @@ def run(folder: Path, executor: str | None, epochs: int | None, as_json: bool) -
     with explain_errors():
         project = load_project(folder)
         initialise(project, goes_on=True)
-        looks: list[Status] = []
+        looks = _Looks()
         tell: Callable[[str], None] = (
             (lambda _: None) if as_json else lambda line: out.print(show_value(visible(line)), soft_wrap=True)
         )
         in_current_revision(_run)(project, executor, epochs, tell, looks)
-        before, done = looks[0], looks[-1]
+        before, done = looks.all[0], looks.all[-1]
     if as_json:
         print_json(done)
     else:
         print_status(done)
-    known = {e.epoch for e in before.epochs if e.state in ("validated", "unproved", "failed")}
-    outcomes = {e.validation for e in done.epochs if e.epoch not in known}
+    outcomes = set(looks.outcomes)
     outcomes |= {FAILED} if done.finals.wrong > before.finals.wrong else set()
     outcomes |= {UNPROVED} if done.finals.unproved > before.finals.unproved else set()
     if any(map(project.validation.is_failure, outcomes)):
@@ -108,17 +108,31 @@ def run(folder: Path, executor: str | None, epochs: int | None, as_json: bool) -
         sys.exit(EXIT_USER)
 
 
+@dataclass
+class _Looks:
+    """How things are before a run, in between, and afterwards; ``done``: the newest epoch before it; ``known``: the epochs that were validated before it, ``outcomes``: of those that were validated since."""
+
+    all: list[Status] = field(default_factory=list)
+    done: int = -1
+    known: Collection[int] = ()
+    outcomes: Collection[str] = ()
+
+
 def _run(
-    project: Project, executor: str | None, epochs: int | None, tell: Callable[[str], None], looks: list[Status]
+    project: Project, executor: str | None, epochs: int | None, tell: Callable[[str], None], looks: _Looks
 ) -> None:
-    """Run what waits, or so many epochs since the first of the looks; how things are before that, and afterwards, is added to these."""
+    """Run what waits, or so many epochs since the first of the looks."""
     with open_runtime(project, executor) as runtime:
-        looks.append(status(runtime))
+        if not looks.all:
+            looks.known, looks.done = runtime.catalog.results.validations().keys(), runtime.catalog.snapshots.newest()
+        looks.all.append(status(runtime))
         if epochs is not None:
-            run_epochs(runtime, epochs - len(looks[-1].epochs) + len(looks[0].epochs), tell)
+            run_epochs(runtime, epochs - runtime.catalog.snapshots.newest() + looks.done, tell)
         elif not run_waiting(runtime, tell):
             tell(f"nothing waits in {project.landing}")
-        looks.append(status(runtime))
+        looks.all.append(status(runtime))
+        validations = runtime.catalog.results.validations()
+        looks.outcomes = [found.outcome for epoch, found in validations.items() if epoch not in looks.known]
 
 
 @click.command()

@@ -187,7 +187,7 @@ class _Demo:
         """Show what happens until every epoch is validated."""
         deadline = time.monotonic() + self.options.timeout_s
         with open_runtime(project, "inprocess") as runtime, self.display.working("epochs are running"):
-            while not _is_complete(now := status(runtime), self.options.epochs):
+            while not _is_complete(now := status(runtime, latest=None), self.options.epochs):
                 self.display.show_changes(now)
                 self._require_progress(servers, project, now, deadline)
                 time.sleep(POLL_S)
@@ -218,7 +218,7 @@ class _Demo:
     def _report(self, servers: Servers, project: Project) -> None:
         """Print the table and where things are."""
         with open_runtime(project, "inprocess") as runtime:
-            now = status(runtime)
+            now = status(runtime, latest=None)
         epochs = [e for e in now.epochs if e.epoch < self.options.epochs]
         self.display.console.print(epoch_table(epochs))
         reports = [e.report for e in epochs if e.report]

@@ -16,6 +16,7 @@ from cumulus_ops.catalog.records import NewRun, Run
 from cumulus_ops.deploying.changes import Change
 from cumulus_ops.deploying.deploy import fill
 from cumulus_ops.deploying.proposals import Proposals
+from cumulus_ops.files.net_tables import choose_base_files
 from cumulus_ops.opening.runtime import Runtime
 from cumulus_ops.project.errors import ViewInError
 from cumulus_ops.query.read import read_view
@@ -24,6 +25,8 @@ from m3.program import View
 
 __all__ = ["DataDiff", "Preview", "describe_change", "previewed"]
 
+#: As many of the latest epochs tell how long events take.
+EPOCHS = 100
 #: Of as many groups the rows are shown.
 SAMPLE = 5
 
@@ -77,11 +80,16 @@ def describe_change(rt: Runtime, change: Change, *, rows: bool = True) -> Previe
     """
     stored = _sizes(rt)
     of_group = {name: stored.get(name, (0, 0)) for name in (*change.kept, *change.dropped)}
-    files = rt.catalog.log.files()
-    events = sum(f.rows for f in files if f.relation in change.reads)
     newest = rt.catalog.snapshots.newest()
+    relations = rt.program.relations
+    files = (
+        choose_base_files(rt.project.state, rt.catalog, newest, relations).files
+        if newest >= 0
+        else rt.catalog.log.files()
+    )
+    events = sum(f.rows for f in files if f.relation in change.reads)
     shown = {name for name, what in change.views.items() if what != "added"}
-    published = sorted({view for view, _ in rt.catalog.results.published()} & shown)
+    published = sorted(rt.catalog.results.newest_published().keys() & shown)
     views = (rt.program.view_by_name, change.plan.program.view_by_name)
     why = {
         name: explain_view(views[0][name], views[1][name]) for name, what in change.views.items() if what == "changed"
@@ -116,7 +124,7 @@ def _sizes(rt: Runtime) -> dict[str, tuple[int, int]]:
 
 
 def _estimate(rt: Runtime, events: int) -> float | None:
-    done = [b for b in rt.catalog.log.batches() if b.seconds and b.events]
+    done = [b for b in rt.catalog.log.batches(since=rt.catalog.snapshots.newest() - EPOCHS) if b.seconds and b.events]
     applied = sum(b.events for b in done)
     return events * sum(b.seconds for b in done) / applied if applied else None
 

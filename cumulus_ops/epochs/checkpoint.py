@@ -125,7 +125,10 @@ def refresh_task(
 ATTEMPTS = 25
 #: Merging holds fewer columns of a row than a join does, and one path at a time.
 MERGE_SHARE = 2
-FOLDERS = ("runs", "log", "quarantine", "keys", "net")
+#: Folders whose files come and go; and those that keep what has ever come, in which only somebody who died has left anything.
+FOLDERS, KEEPING = ("runs", "keys", "net"), ("log", "quarantine")
+#: The latter are looked through as often: what is left there does no harm.
+LOOK_EVERY = 16
 
 
 @dataclass(frozen=True)
@@ -164,13 +167,13 @@ def commit(rt: Runtime, epoch: int) -> SnapshotReport:
     merge(rt)
     compact_when_due(rt)
     drop_unused(rt)
-    collect_garbage(rt)
+    collect_garbage(rt, FOLDERS if epoch % LOOK_EVERY else (*FOLDERS, *KEEPING))
     write_notices(rt)
     snapshot = rt.catalog.snapshots.at(epoch)
     assert snapshot is not None  # it was committed
     batches = [b for b in rt.catalog.log.batches(epoch=epoch) if b.counts and b.tick is None]
     inserts, deletes = sum(b.inserts for b in batches), sum(b.deletes for b in batches)
-    corrections = rt.catalog.commits.corrections().get(epoch, 0)
+    corrections = rt.catalog.commits.corrections(epoch).get(epoch, 0)
     totals = (inserts + deletes, inserts, deletes, corrections, snapshot.entries, snapshot.seconds)
     errors = in_error(rt.catalog.results.view_errors(), epoch)
     return SnapshotReport(epoch, snapshot.version, *totals, left_out(rt.catalog.history.failed(), epoch), errors)
@@ -330,17 +333,21 @@ def drop_unused(rt: Runtime) -> int:
     return len(gone)
 
 
-def collect_garbage(rt: Runtime) -> int:
+def collect_garbage(rt: Runtime, folders: Sequence[str] = (*FOLDERS, *KEEPING)) -> int:
     """Delete the files of retired runs that nobody can be reading, and files that no row names and no step is about to commit.
 
     Their age does not matter: whose lease holds may take as long as it likes.
+
+    Args:
+        rt: the open project.
+        folders: where to look for files that no row names.
 
     Returns:
         the number of deleted files.
     """
     rt.catalog.leases.renew()  # what this process has done with may go at once
     root = rt.project.state
-    found = [path for folder in FOLDERS for path in (root / folder).rglob("*") if path.is_file()]
+    found = [path for folder in folders for path in (root / folder).rglob("*") if path.is_file()]
     garbage = rt.catalog.leases.garbage([str(path.relative_to(root)) for path in found])
     deleted = 0
     for path in garbage:

@@ -262,7 +262,7 @@ def _complete(rt: Runtime, on_progress: Callable[[str], None], validating: bool)
             on_progress(f"epoch {epoch}: view {error.view} is in error {error}")
     for epoch in list_to_validate(rt) if validating else ():
         names = [view.name for view in rt.as_of(epoch).program.views]
-        outcome = validate(rt, epoch, rt.project.validation.chosen(names, len(rt.catalog.results.validations())))
+        outcome = validate(rt, epoch, rt.project.validation.chosen(names, rt.catalog.results.count_validations()))
         on_progress(f"epoch {epoch}: validation {_shout(outcome.outcome)}, {outcome.summary}, see {outcome.docs_index}")
         for line in (*outcome.failures, *outcome.unproved, *outcome.remarks):
             on_progress(f"  {line}")

@@ -177,7 +177,7 @@ class Status:
     put aside when its relation was sealed. ``failing``: the steps that failed when they were tried last. ``snapshot``: the newest one, when it was
     made, and when the newest data in it came; None while there is none. ``staggering``: what it costs, where nobody gets anything for it. ``has_changed``: the project's folder defines
     something else than what is maintained; that waits to be deployed. ``revision``: the one that is maintained, ``since`` which epoch; ``deployment``: the one that is under way;
-    ``revisions``: the latest, newest first."""
+    ``revisions``: the latest, newest first. ``epochs``: the latest, or all."""
 
     program: str
     coordinators: tuple[CoordinatorStatus, ...]
@@ -209,17 +209,22 @@ class Status:
 REVISIONS = 5
 
 
-def status(rt: Runtime) -> Status:
-    """Read the state of the project from the catalog and the landing folder."""
-    batches, failed = rt.catalog.log.batches(), rt.catalog.history.failed()
-    is_corrected, unapplied = rt.catalog.commits.unsettled() is None, sum(b.state == "appended" for b in batches)
+#: And so many of the latest epochs.
+LATEST = 100
+
+
+def status(rt: Runtime, latest: int | None = LATEST) -> Status:
+    """Read the state of the project from the catalog and the landing folder: with the ``latest`` epochs, or all there ever were."""
+    first = 0 if latest is None else rt.catalog.snapshots.own_before(rt.catalog.history.newest_epoch() - latest + 1)
+    failed = rt.catalog.history.failed()
+    is_corrected, unapplied = rt.catalog.commits.unsettled() is None, len(rt.catalog.log.batches(state="appended"))
     finals = rt.catalog.finals.final_counts()
     if rt.project.validation.policy == "off":
         finals = replace(finals, unvalidated=0)
     return Status(
         rt.project.name,
         tuple(_coordinators(rt)),
-        _epochs(rt, batches, failed),
+        _epochs(rt, first, failed),
         tuple(b for b in failed if b.state == "aside"),
         newest_errors(rt),
         rt.project.coordinators,
@@ -276,11 +281,13 @@ def _state(member: Member, begun: int, *, is_overdue: bool) -> str:
     return "works" if member.last is None else "drains"
 
 
-def _epochs(rt: Runtime, batches: Sequence[Batch], failed: Sequence[LeftOut]) -> tuple[EpochReport, ...]:
-    membership, fenced = rt.catalog.members.membership(), rt.catalog.votes.fenced()
-    snapshots = {s.epoch: s for s in rt.catalog.snapshots.own()}
-    validations = rt.catalog.results.validations()
-    corrections = rt.catalog.commits.corrections()
+def _epochs(rt: Runtime, first: int, failed: Sequence[LeftOut]) -> tuple[EpochReport, ...]:
+    """The epochs from ``first`` on."""
+    batches, membership = rt.catalog.log.batches(since=first), rt.catalog.members.membership()
+    fenced = [vote for vote in rt.catalog.votes.fenced() if vote.epoch >= first]
+    snapshots = {s.epoch: s for s in rt.catalog.snapshots.own(first)}
+    validations = rt.catalog.results.validations(first)
+    corrections = rt.catalog.commits.corrections(first)
     expired = rt.catalog.snapshots.expired()
     errors = rt.catalog.results.view_errors()
     files = rt.catalog.deliveries.files_aside_by_epoch()
@@ -292,7 +299,7 @@ def _epochs(rt: Runtime, batches: Sequence[Batch], failed: Sequence[LeftOut]) ->
         by_epoch.setdefault(batch.epoch, []).append(batch)
     # all others are as the one before them; where the epochs begin that are not committed, or not complete, something new is to be said
     changes = {e for m in membership.all for e in (m.first, -1 if m.last is None else m.last + 1)}
-    starts = sorted({*snapshots, *by_epoch, *changes, committed + 1, complete.stop} & {*range(newest + 1)})
+    starts = sorted({*snapshots, *by_epoch, *changes, committed + 1, complete.stop} & {*range(first, newest + 1)})
     return tuple(
         replace(
             _epoch(

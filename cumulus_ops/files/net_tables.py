@@ -43,19 +43,19 @@ CHUNK_ROWS = 1 << 17
 
 
 def is_due(net: int, since: LogSince) -> bool:
-    """Whether a net table pays: reading ``net`` rows, and the log ``since`` then, costs three times what reading the current rows would cost, or more.
+    """Whether a net table pays: reading ``net`` rows, and the log ``since`` then, costs twice what reading the current rows would cost, or more.
 
     What is saved is then in proportion to what has come since, and so is, to that, the cost of making it. A relation with inserts alone gets one for
     the number of its files alone.
 
     >>> is_due(0, LogSince(rows=1_000_000, files=10, deletes=0)), is_due(0, LogSince(rows=1_000_000, files=10, deletes=400_000))
     (False, True)
-    >>> is_due(300_000, LogSince(rows=500_000, files=10, deletes=250_000)), is_due(300_000, LogSince(rows=640_000, files=10, deletes=320_000))
+    >>> is_due(300_000, LogSince(rows=280_000, files=10, deletes=140_000)), is_due(300_000, LogSince(rows=320_000, files=10, deletes=160_000))
     (False, True)
     """
     cost = since.rows + since.files * FILE_ROWS
     saved = 2 * since.deletes + since.files * FILE_ROWS
-    return cost >= LEAST_ROWS and 3 * saved >= 2 * (net + cost)
+    return cost >= LEAST_ROWS and 2 * saved >= net + cost
 
 
 @dataclass(frozen=True)

@@ -433,7 +433,7 @@ def validate_committed(folder: str) -> dict[int, str]:
 
         def choose(epoch: int) -> tuple[str, ...]:
             names = [view.name for view in runtime.as_of(epoch).program.views]
-            return settings.chosen(names, len(runtime.catalog.results.validations()))
+            return settings.chosen(names, runtime.catalog.results.count_validations())
 
         reports = [validating.validate(runtime, e, choose(e)) for e in publishing.list_to_validate(runtime)]
         write_notices(runtime)  # without publishing, this is where reading has found views in error

@@ -61,10 +61,10 @@ def publish(rt: Runtime, epoch: int) -> dict[str, int]:
     if folder is None:
         return {}
     if rt.catalog.snapshots.outcome("publish", epoch) is None:
-        done = rt.catalog.results.published()
+        done = rt.catalog.results.published_in(epoch)
         without = "; ".join(map(str, left_out(rt.catalog.history.failed(), epoch)))
         for view in rt.program.views:
-            if (view.name, epoch) in done:
+            if view.name in done:
                 continue
             reach("publish.before-table")
             try:
@@ -76,7 +76,7 @@ def publish(rt: Runtime, epoch: int) -> dict[str, int]:
             _publish_rows(rt, folder / view.name, epoch, rows, without)
         write_notices(rt)
         rt.catalog.snapshots.record_done("publish", epoch)
-    return {view: version for (view, e), version in rt.catalog.results.published().items() if e == epoch}
+    return rt.catalog.results.published_in(epoch)
 
 
 def _publish_rows(rt: Runtime, path: Path, epoch: int, rows: pa.Table, without: str) -> None:
@@ -103,7 +103,8 @@ def _find_adopted(rt: Runtime, name: str) -> int | None:
     """The newest version of a view's table that the catalog knows of, as long as it was published before tables had owners."""
     if rt.catalog.results.published_table(name) is not None:
         return None
-    return max((version for (view, _), version in rt.catalog.results.published().items() if view == name), default=None)
+    found = rt.catalog.results.newest_published().get(name)
+    return None if found is None else found[1]
 
 
 def publish_lost(rt: Runtime) -> list[str]:
@@ -117,9 +118,7 @@ def publish_lost(rt: Runtime) -> list[str]:
     """
     if rt.project.published is None:
         return []
-    newest: dict[str, int] = {}
-    for name, epoch in rt.catalog.results.published():
-        newest[name] = max(epoch, newest.get(name, -1))
+    newest = {name: epoch for name, (epoch, _) in rt.catalog.results.newest_published().items()}
     lost = [view for view in rt.program.views if view.name in newest and _is_lost(rt, rt.project.published / view.name)]
     done = []
     for view in lost:

@@ -37,9 +37,10 @@ def views_in_error(rt: Runtime, epoch: int) -> Mapping[str, str]:
         NotYet: the epoch has no snapshot.
         InputProblem: it is no longer retained, and not all of its views were read while it was.
     """
-    known = {(e.view, e.epoch) for e in rt.catalog.results.view_errors()} | set(rt.catalog.results.published())
+    failing = {e.view for e in rt.catalog.results.view_errors() if e.epoch == epoch}
+    known = failing | rt.catalog.results.published_in(epoch).keys()
     for view in rt.program.views:
-        if (view.name, epoch) not in known:
+        if view.name not in known:
             try:
                 read_view(rt, view.name, as_of=epoch, ordered=False)
             except ViewInError as problem:

@@ -291,7 +291,7 @@ class EpochStory:
 def epoch_story(catalog: Catalog, epoch: int) -> EpochStory:
     """What is known of one epoch."""
     numbers = next(iter(catalog.history.epoch_numbers(epoch, epoch)), None)
-    validation = catalog.results.validations().get(epoch)
+    validation = catalog.results.validations(epoch, epoch).get(epoch)
     return EpochStory(
         epoch,
         numbers,

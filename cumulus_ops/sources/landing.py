@@ -11,7 +11,7 @@ import datetime
 import errno
 import os
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -65,11 +65,12 @@ class Landing:
         self._reviewed: dict[str, int] = {}
         self._settling: dict[str, int] = {}
         self._compared: dict[str, DropFolder] = {}
+        self._done: set[str] = set()  # of the folders that are there; what is in the log stays in it
 
     def poll(self, position: str | None) -> Iterator[Delivery]:
         """Landed drops that are complete and not in the log yet, in the order of their names. When they arrived is recorded."""
         folders = self._folders()
-        done = self._catalog.log.drops(self._coordinator, among=folders)
+        done = self._find_done(folders)
         waiting = self._complete([name for name in folders if name not in done])
         # What the catalog knows already, from a process before this one, stays.
         arrivals = {name: at for name, at in waiting.items() if name not in self._arrived}
@@ -86,8 +87,15 @@ class Landing:
     def waiting(self) -> list[str]:
         """The names of complete drops that are not in the log yet; nothing is recorded."""
         folders = self._folders()
-        done = self._catalog.log.drops(self._coordinator, among=folders)
+        done = self._find_done(folders)
         return _in_order(self._complete([name for name in folders if name not in done]))
+
+    def _find_done(self, folders: Collection[str]) -> Collection[str]:
+        """Which of the drops that are there are in the log. The catalog is asked for those alone that were not when it was asked last."""
+        left = [name for name in folders if name not in self._done]
+        self._done = {name for name in self._done if name in folders}
+        self._done |= self._catalog.log.drops(self._coordinator, among=left).intersection(left) if left else set()
+        return self._done
 
     def settles_in(self) -> float | None:
         """In how many seconds the next of the drops that are not complete yet may be; None if there is none."""
@@ -353,12 +361,15 @@ def _folder_problem(entry: os.DirEntry[str]) -> tuple[str, str, str] | None:
     return ("bad-name", problem, "rename it") if problem else None
 
 
-def ignored_in(project: Project, coordinators: Iterable[int]) -> Iterator[Ignored]:
+def ignored_in(
+    project: Project, coordinators: Iterable[int], taken: Callable[[int], Collection[str]]
+) -> Iterator[Ignored]:
     """What lies in the landing folder and will not be taken as it is.
 
     Args:
         project: the project.
         coordinators: those that take drops.
+        taken: gives a coordinator's drops that are in the log already: nobody looks into them.
     """
     members = set(coordinators)
     for entry in _entries(project.landing):
@@ -380,7 +391,8 @@ def ignored_in(project: Project, coordinators: Iterable[int]) -> Iterator[Ignore
             hint = f"`cumulus coordinators add {entry.name}`, or move its drops to another one's folder"
             yield Ignored(printable(entry.path), "unknown-coordinator", f"there is no coordinator {entry.name}", hint)
         else:
-            for drop in _entries(Path(entry.path)):
+            done = taken(int(entry.name))
+            for drop in (drop for drop in _entries(Path(entry.path)) if drop.name not in done):
                 problem = _folder_problem(drop) or _find_drop_problem(Path(drop.path))
                 if problem is not None and problem[0] != "hidden":
                     yield Ignored(printable(drop.path), *problem)

@@ -94,7 +94,7 @@ class Sources:
     def ignored(self) -> tuple[Ignored, ...]:
         """What lies in the landing folder and will not be taken as it is."""
         members = [m.coordinator for m in self._catalog.members.membership().active()]
-        return tuple(ignored_in(self._project, members))
+        return tuple(ignored_in(self._project, members, self._catalog.log.drops))
 
     def settles_in(self, coordinators: Iterable[int]) -> float | None:
         """In how many seconds the next of the drops that were not complete at the last look may be; None if there is none."""

@@ -46,11 +46,12 @@ __all__ = [
     "validate",
     "validation_request",
     "verify_log_files",
+    "whole_every",
 ]
 
 GROUPS = {"view": pa.string(), "group": pa.string(), "rows": pa.int64()}
-#: As often is the whole log read, whatever net tables there are.
-WHOLE_EVERY = 16
+#: As often is the whole log read, whatever net tables there are; seldomer where that is more than a share of what validations read otherwise.
+WHOLE_EVERY, WHOLE_SHARE = 16, 5
 BELOW_ZERO = "{} is set aside: rows of it that were deleted since count below zero until `cumulus batch retry {}`"
 
 
@@ -136,7 +137,7 @@ def validation_request(rt: Runtime, epoch: int, folder: Path, names: Sequence[st
         from cumulus_ops.validation.recompute import recompute_m3
 
         interpreted = recompute_m3(rt.program, verify_log_files(rt, epoch), epoch)
-    errors, published = views_in_error(rt, epoch), rt.catalog.results.published()
+    errors, published = views_in_error(rt, epoch), rt.catalog.results.published_in(epoch)
     snapshot = rt.catalog.snapshots.at(epoch)
     now = None if snapshot is None else moment_of_now(snapshot.now)
     found = []
@@ -185,7 +186,10 @@ def choose_bases(rt: Runtime, epoch: int) -> Bases:
     proved against all of it.
     """
     chosen = choose_base_files(rt.project.state, rt.catalog, epoch, rt.program.relations)
-    whole = len(rt.catalog.results.validations()) % WHOLE_EVERY == 0
+    every = WHOLE_EVERY
+    if whole := rt.catalog.results.count_validations() % every == 0:
+        every = whole_every(sum(f.rows for f in chosen.files), sum(f.rows for f in rt.catalog.log.files(epoch=epoch)))
+        whole = rt.catalog.results.count_validations() % every == 0
     known = {(net.relation, net.epoch): net for net in rt.catalog.net_tables.all()}
     nets: list[NetToProve] = []
     for net in chosen.nets.values():
@@ -203,8 +207,21 @@ def choose_bases(rt: Runtime, epoch: int) -> Bases:
     said = ", ".join(f"of {net.relation} as of epoch {net.epoch}" for net in chosen.nets.values())
     remark = f"recomputed from net tables {said}, and the log since" if said else ""
     if said and whole:
-        remark = f"recomputed from the whole event log, as every {WHOLE_EVERY}th time"
+        remark = f"recomputed from the whole event log, as every {every}th time"
     return Bases(files, sum(file.rows for file in read), tuple(nets), remark)
+
+
+def whole_every(chosen: int, log: int) -> int:
+    """Every how many-th validation reads the whole log, of so many rows, if the others read ``chosen``: what that costs shall not grow with the log. The
+    numbers are multiples of each other, so that each of the rarer ones is one of the others, too.
+
+    >>> [whole_every(1000, log) for log in (1000, 3000, 20_000, 200_000)]
+    [16, 16, 128, 1024]
+    """
+    every = WHOLE_EVERY
+    while every * chosen < WHOLE_SHARE * log and every < log:
+        every *= 2
+    return every
 
 
 def _is_whole(rt: Runtime, net: NetTable) -> bool:
@@ -253,12 +270,10 @@ def verify_log_files(rt: Runtime, epoch: int) -> dict[str, list[Path]]:
     return files
 
 
-def _find_shown(
-    rt: Runtime, view: View, epoch: int, published: Mapping[tuple[str, int], int], file: Path
-) -> dict[str, Any]:
+def _find_shown(rt: Runtime, view: View, epoch: int, published: Mapping[str, int], file: Path) -> dict[str, Any]:
     """What readers get of a view, and where. The published version is read back; until there is one, what a read gives, as far as it says
     more than all rows do."""
-    version, folder = published.get((view.name, epoch)), rt.project.published
+    version, folder = published.get(view.name), rt.project.published
     if version is not None and folder is not None:
         handle: Handle = PublishedVersion(folder / view.name, version)
         return {"shown": handle, "shown_as": f"published as version {version}"}

@@ -9,10 +9,12 @@ from pathlib import Path
 
 import pytest
 
+from cumulus_ops.cli.running import _Looks, _run
 from cumulus_ops.deploying.deploy import abort, deploy
 from cumulus_ops.epochs.checkpoint import collect_garbage
 from cumulus_ops.epochs.driver import run_epochs, run_waiting
-from cumulus_ops.opening.runtime import in_current_revision, initialise, open_runtime
+from cumulus_ops.epochs.status import Status, status
+from cumulus_ops.opening.runtime import Runtime, in_current_revision, initialise, open_runtime
 from cumulus_ops.project.errors import RevisionOver
 from cumulus_ops.project.processes import DEPLOY_POINTS
 from cumulus_ops.project.settings import Project
@@ -115,3 +117,36 @@ def test_a_process_of_the_revision_before_commits_nothing(tmp_path: Path) -> Non
         with pytest.raises(RevisionOver, match="revision 2"):
             run_waiting(old, validating=False)
         assert old.catalog.commits.last_commit() == before
+
+
+def test_so_many_epochs_are_run_although_another_revision_is_switched_to_within_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An epoch that was begun when the project had to be opened again is none that is done."""
+    project = make_shop(tmp_path, periods=9, views={"total": VIEWS["total"]})
+    initialise(project)
+    with open_runtime(project, "inprocess") as rt:
+        run_epochs(rt, 1, validating=False)
+    asked = []
+
+    def over(*_: object) -> None:
+        raise RevisionOver("another revision", kind="revision-over", place="revision 2")
+
+    def interrupted(rt: Runtime, epochs: int, *_: object) -> None:
+        asked.append(epochs)
+        if len(asked) == 1:
+            with monkeypatch.context() as patch:
+                patch.setattr("cumulus_ops.epochs.driver.commit", over)
+                run_epochs(rt, 1, validating=False)
+
+    before = status_of(project)
+    monkeypatch.setattr("cumulus_ops.cli.running.run_epochs", interrupted)
+    in_current_revision(_run)(project, "inprocess", 2, lambda _: None, _Looks())
+    assert len(status_of(project).epochs) > len(before.epochs), "somebody was ahead of the others"
+    assert asked == [2, 2]
+
+
+def status_of(project: Project) -> Status:
+    """How things are."""
+    with open_runtime(project, "inprocess") as rt:
+        return status(rt)
