@@ -197,6 +197,16 @@ class AirflowApi:
         instances = self.call("GET", f"/api/v2/dags/{dag}/dagRuns/{run}/taskInstances?limit=1000")["task_instances"]
         return [t["task_id"] for t in instances if t["state"] == "failed"]
 
+    def answer(self, dag: str, run: str, task: str, option: str) -> None:
+        """Answer what a task of one run asks a person; an OSError as long as it does not ask."""
+        path = f"/api/v2/dags/{dag}/dagRuns/{run}/taskInstances/{task}/-1/hitlDetails"
+        self.call("PATCH", path, {"chosen_options": [option], "params_input": {}})
+
+    def states(self, dag: str, run: str) -> dict[str, str | None]:
+        """The states of the tasks of one run, by their names."""
+        found = self.call("GET", f"/api/v2/dags/{dag}/dagRuns/{run}/taskInstances?limit=1000")["task_instances"]
+        return {task["task_id"]: task["state"] for task in found}
+
     def _wait(self, condition: Callable[[], bool], children: Sequence[Child], timeout_s: float, message: str) -> None:
         deadline = time.monotonic() + timeout_s
         while not _holds(condition):

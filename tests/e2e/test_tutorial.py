@@ -5,11 +5,13 @@ lines. ```` ```console later ````: again and again, until that is what it prints
 ```` ```sql bikes/views/revenue.sql ````, is written to that file. Tables may have their rows in any order.
 """
 
+import json
 import os
 import re
 import subprocess
 import sys
 import time
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -101,7 +103,7 @@ def test_the_tutorial_does_what_it_says(tmp_path):
                 for command in commands(text, info == "later"):
                     outputs[command.line] = terminal.check(command)
                     if command.line.startswith("cumulus up"):
-                        look_at_the_ui(terminal.port, outputs[command.line])
+                        look_at_the_ui(terminal, outputs[command.line])
             elif info:
                 file = tmp_path / info
                 file.parent.mkdir(parents=True, exist_ok=True)
@@ -109,15 +111,43 @@ def test_the_tutorial_does_what_it_says(tmp_path):
     finally:
         terminal.run("cumulus down")
     assert "cumulus down" in outputs
+    # what was deployed by hand below is in the snapshot that the page makes, and was proved with it
+    assert re.search(r"2 │ +2 - +│.*│ current +│ view bikes: added", outputs["cumulus status"])
+    assert "final by epoch 2" in terminal.run("cumulus query bikes")
 
 
-def look_at_the_ui(port, printed):
-    """The login that was printed is one."""
+def look_at_the_ui(terminal, printed):
+    """The login that was printed is one; and who has it is asked whether the folder is to be deployed."""
     user, password = re.search(r"login: +(\S+) / (\S+)", printed).groups()
-    api = AirflowApi(port)
+    api = AirflowApi(terminal.port)
     api.log_in(user, password)
     others = ("commit", "validate", "run_epochs", "deploy")
     assert {"bikes_coordinator_0", *(f"bikes_{name}" for name in others)} == api.dags()
+    form = api.call("GET", "/api/v2/dags/bikes_deploy/details")["params"]
+    assert form.keys() == {"rollback", "give_up", "replan", "rows"}
+    (terminal.folder / "views" / "bikes.sql").write_text("SELECT bike, COUNT(*) AS trips FROM trips GROUP BY bike\n")
+    file = terminal.folder / "cumulus.yaml"
+    file.write_text(file.read_text().replace("views:\n", "views:\n  bikes: views/bikes.sql\n"))
+    assert answer(api, "Reject", {"replan": True}) == {"plan": "success", "approve": "success", "deploy": "skipped"}
+    now = json.loads(terminal.run("cumulus status --json"))
+    assert (now["revision"], now["has_changed"], now["deployment"], len(now["revisions"])) == (1, True, None, 1)
+    assert answer(api, "Approve", {}) == {"plan": "success", "approve": "success", "deploy": "success"}
+    now = json.loads(terminal.run("cumulus status --json"))
+    assert (now["revision"], now["since"], now["has_changed"], now["deployment"]) == (2, 2, False, None)
+
+
+def answer(api, option, chosen):
+    """Trigger the DAG that deploys, with what is chosen in its form, and answer what it asks; the states of its tasks in the end."""
+    run, deadline, is_answered = api.trigger("bikes_deploy", chosen), time.monotonic() + LATER_S, False
+    while time.monotonic() < deadline:
+        with suppress(OSError):  # busy, or it does not ask yet
+            if not is_answered:
+                api.answer("bikes_deploy", run, "approve", option)
+                is_answered = True
+            if {r["dag_run_id"]: r["state"] for r in api.runs("bikes_deploy")}[run] in ("success", "failed"):
+                break
+        time.sleep(0.3)
+    return api.states("bikes_deploy", run)
 
 
 @pytest.mark.parametrize(
