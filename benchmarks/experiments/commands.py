@@ -102,6 +102,23 @@ def coordination(out: Path, producers: str, repetitions: int, drops: int, cores:
 
 
 @experiment.command()
+@click.option("--sf", default=0.1, show_default=True, help="Scale factor of TPC-H.")
+@click.option("--edits", type=click.IntRange(1), default=100, help="So many of the edits; by default all.")
+@click.option(
+    "--spark-every", default=6, show_default=True, help="Every so many-th epoch is proved on Spark, too; 0: none."
+)
+@click.option(
+    "--seed", default=0, show_default=True, help="Of the stream, and of moments at which deployments are killed."
+)
+@click.pass_obj
+def changing(out: Path, sf: float, edits: int, spark_every: int, seed: int) -> None:
+    """From Q6 to all 22 queries while the stream runs, with deployments that are killed; every snapshot is proved."""
+    from benchmarks.experiments.changing import Options, run
+
+    run(out, Options(sf, edits, spark_every, seed))
+
+
+@experiment.command()
 @click.pass_obj
 def plots(out: Path) -> None:
     """Draw all plots anew from the data."""

@@ -3,21 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 from pathlib import Path
 from unittest.mock import patch
 
 import pytest
 
+from cumulus_ops.catalog.commits import Commits
+from cumulus_ops.catalog.leases import Leases
 from cumulus_ops.catalog.log import FEW_NAMES, EventLog
+from cumulus_ops.catalog.results import Results
+from cumulus_ops.catalog.snapshots import Snapshots
 from cumulus_ops.epochs.driver import run_epochs, run_waiting
+from cumulus_ops.epochs.status import status
 from cumulus_ops.opening.runtime import Runtime, initialise, open_runtime
 from cumulus_ops.publishing.publishing import publish_lost
+from cumulus_ops.validation.run import choose_bases
 from tests.support.drops import make_shop
 
 
 @pytest.fixture
 def shop(tmp_path: Path) -> Iterator[Runtime]:
-    project = make_shop(tmp_path, periods=2)
+    project = make_shop(tmp_path, periods=6)
     initialise(project)
     with open_runtime(project, "inprocess") as rt:
         yield rt
@@ -44,6 +51,27 @@ def test_no_step_of_an_epoch_reads_all_batches_or_the_names_of_all_drops(
         publish_lost(shop)
     assert shop.catalog.snapshots.newest() == 0
     assert {*asked} == {"batches", "drops"}
+
+
+def test_nor_all_that_was_published_corrected_and_validated_nor_the_names_of_all_log_files(shop: Runtime) -> None:
+    whole = [(Results, "published"), (Results, "validations"), (Commits, "corrections"), (Snapshots, "own")]
+    run_epochs(shop, 1, validating=False)
+    with ExitStack() as patches:
+        for part, name in whole:
+            real = getattr(part, name)
+
+            def some(self: object, *of: object, _real: Callable[..., object] = real, _name: str = name) -> object:
+                assert of, f"all of {_name}"
+                return _real(self, *of)
+
+            patches.enter_context(patch.object(part, name, some))
+        looked = patches.enter_context(patch.object(Leases, "garbage", autospec=True, side_effect=Leases.garbage))
+        run_waiting(shop, validating=False)
+        publish_lost(shop)
+        choose_bases(shop, 1)
+        status(shop)
+    assert shop.catalog.snapshots.newest() == 1
+    assert {name.partition("/")[0] for call in looked.call_args_list for name in call.args[1]} == {"runs"}
 
 
 @pytest.mark.parametrize("names", [0, 2, FEW_NAMES + 1])
