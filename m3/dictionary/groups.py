@@ -77,5 +77,13 @@ WINDOWS = (
 TABLES = (
     _by_hand("generate_series", "a row for each number or date", "GENERATE_SERIES(1, 5)"),
     _by_hand("unnest", "a row for each element of an array that is written out", "UNNEST(ARRAY[1, 2])"),
+    _by_hand(
+        "tumble",
+        "the span of time that a row is in, in GROUP BY",
+        "TUMBLE(t, INTERVAL '10' MINUTE)",
+        "HOP(t, INTERVAL '5' MINUTE, INTERVAL '10' MINUTE)",
+        "spark | WINDOW(t, '10 minutes')",
+        "spark | WINDOW(t, '10 minutes', '5 minutes')",
+    ),
     _by_hand("now", "the time, in filters that time passes", "NOW()", "CURRENT_TIMESTAMP()", "CURRENT_DATE()"),
 )

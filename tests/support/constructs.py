@@ -173,6 +173,7 @@ QUERIES = (
     "SELECT k, w FROM t LEFT JOIN LATERAL unnest(string_to_array(s, 'b')) AS u(w) ON TRUE",
     "SELECT w, COUNT(*) AS c FROM t LATERAL VIEW POSEXPLODE(SPLIT(s, 'b')) u AS p, w GROUP BY w",
     "SELECT * FROM (SELECT g, b, x FROM t) AS q PIVOT (SUM(x) AS s, COUNT(*) AS c FOR b IN (TRUE AS yes, FALSE AS no)) AS p",
+    "SELECT window.start AS a, window.end AS e, COUNT(*) AS c FROM t GROUP BY window(m, '6 hours')",
     "SELECT TUMBLE_START(m, INTERVAL '6' HOUR) AS m, COUNT(*) AS c FROM t GROUP BY TUMBLE(m, INTERVAL '6' HOUR)",
     "SELECT k FROM t WHERE i = ANY(ARRAY[1, j]) OR (g, j) IN (VALUES (1, 2), (2, 1))",
     "SELECT DISTINCT -r AS r FROM n UNION SELECT q FROM n",
