@@ -218,6 +218,7 @@ class Revisions(Part):
         *,
         derives: bool,
         appended: int | None = None,
+        finals: Mapping[str, int] | None = None,
     ) -> int:
         """Make a revision the current one, from the epoch after ``base`` on.
 
@@ -229,6 +230,7 @@ class Revisions(Part):
             runs: what the live batches add to its groups.
             derives: whether it has derived maps.
             appended: the last batch (its id) of which it is known that its rows are rows of the changed relations; None if these are as they were.
+            finals: how many partitions are final of the views that change, as far as is known.
 
         Returns:
             the commit's number.
@@ -250,6 +252,12 @@ class Revisions(Part):
                 appended,
             ):
                 raise Conflict("something was appended meanwhile", kind="switch-conflict", place=f"revision {number}")
+            f = t.final_partition.c
+            for view, known in (finals or {}).items():
+                mine = select(func.count()).select_from(t.final_partition).where(f.view == view)
+                if connection.execute(mine).scalar() != known:
+                    message = f"rows of view {view} have become final meanwhile"
+                    raise Conflict(message, kind="switch-conflict", place=f"revision {number}")
             commit = self._db.make_visible(connection, program, "switch", runs, [at] * len(runs))
             # What a program without corrections said of its batches does not hold for this one's groups.
             live = (t.batch.c.state == "applied", t.batch.c.clock.is_not(None))

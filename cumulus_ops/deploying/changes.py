@@ -12,6 +12,7 @@ from cumulus_ops.catalog.revisions import Changes
 from cumulus_ops.compute.extend import relations_read
 from cumulus_ops.coordination.plan import CoordinationPlan
 from cumulus_ops.coordination.planning import extend_plan, goes_beyond, plan_coordination
+from cumulus_ops.deploying.final_rows import FinalRows, find_final_rows
 from cumulus_ops.layout.choices import Choices
 from cumulus_ops.layout.partitioning import check_layout
 from cumulus_ops.layout.plans import ProgramPlan, plan_program
@@ -38,7 +39,8 @@ class Change:
     ``views``: what becomes of those that do not stay as they are, ``added``, ``changed`` or ``removed``; ``relations``: what becomes of
     relations, in words. ``plan`` and ``coordination`` are what is to be maintained, ``record`` is how it is registered. ``fresh``: its groups that are new, and
     ``copies`` its new copies of groups that stay; ``dropped``: groups that go. ``reads``: the relations whose events a backfill reads. ``is_replanned``: all maps
-    are made anew, as they would be planned today. ``checked``: where relations have changed, the last batch of which it is known that its rows are rows of these."""
+    are made anew, as they would be planned today. ``checked``: where relations have changed, the last batch of which it is known that its rows are rows of these.
+    ``final_rows``: what has to stay of the views that change."""
 
     views: Mapping[str, str]
     relations: Mapping[str, str]
@@ -52,6 +54,7 @@ class Change:
     reads: frozenset[str]
     is_replanned: bool = False
     checked: int | None = None
+    final_rows: tuple[FinalRows, ...] = ()
 
     @property
     def is_nothing(self) -> bool:
@@ -77,10 +80,11 @@ def find_change(rt: Runtime, *, replan: bool = False) -> Change:
     past, registered = cache(lambda: past_programs(rt.catalog)), rt.catalog.program.record()
     edit = find_edit(rt.as_edited, registered, past, whole=replan)
     relations = _changed_relations(rt.program, edit.new)
-    _require_final_rows_to_stay(rt, edit.views)
     checked = check_log(rt.as_edited, rt.catalog, (rt.program, *past()), edit.new) if relations else None
     _require_any_order(rt, edit)
-    return _plan_change(rt, edit, registered, relations, checked, replan=replan)
+    change = _plan_change(rt, edit, registered, relations, checked, replan=replan)
+    finals = find_final_rows(rt, edit, change.plan.program, change.coordination, past)
+    return replace(change, final_rows=finals)
 
 
 def _plan_change(
@@ -227,19 +231,3 @@ def _require_any_order(rt: Runtime, edit: Edit) -> None:
             place=str(rt.as_edited.folder / FILE_NAME),
             hint="`cumulus anew` makes all maps again from the event log",
         )
-
-
-def _require_final_rows_to_stay(rt: Runtime, views: Mapping[str, str]) -> None:
-    """A view whose rows nobody can take back cannot say something else of them from now on.
-
-    Raises:
-        InputProblem: such a view is changed.
-    """
-    for name, what in views.items():
-        if what == "changed" and rt.catalog.finals.finals(name):
-            raise InputProblem(
-                f"view {name} has rows that are final by seals, and cannot say something else of them",
-                kind="final-view-changed",
-                place=str(rt.as_edited.folder / FILE_NAME),
-                hint=f"give the changed view another name, and keep {name} for as long as somebody reads it",
-            )

@@ -150,7 +150,7 @@ def going_back(rt: Runtime, number: int) -> Runtime:
     """The project as if its folder defined an earlier revision."""
     project = rt.in_revision(rt.catalog.program.record(number)).project
     renamed = renamed_since(rt.program.relations, project.relations)
-    return replace(rt, as_edited=replace(project, renamed=renamed))
+    return replace(rt, as_edited=replace(project, renamed=renamed, effective={}))
 
 
 def abort(rt: Runtime, why: str = BY_REQUEST) -> int | None:
@@ -281,8 +281,9 @@ def _switch(rt: Runtime, new: Runtime, change: Change, begun: Deployment) -> flo
                     runs = _extend_live(rt, new, change, begun.base, at, step)
                     reach("switch.before-commit")
                     derives, appended = bool(new.plan.derived), check_what_came(rt, change)
+                    finals = {rows.view: rows.count(rt) for rows in change.final_rows}
                     rt.catalog.revisions.commit_switch(
-                        begun.number, begun.base, step, at, runs, derives=derives, appended=appended
+                        begun.number, begun.base, step, at, runs, derives=derives, appended=appended, finals=finals
                     )
                     return time.monotonic() - started
                 except Conflict:

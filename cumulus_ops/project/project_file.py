@@ -28,11 +28,12 @@ import datetime
 import os
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
 
+from cumulus_ops.project.effective import Effective, read_effective
 from cumulus_ops.project.errors import InputProblem
 from cumulus_ops.project.relation_settings import (
     COLUMN_KEYS,
@@ -167,6 +168,7 @@ def load_project(path: Path, environment: Mapping[str, str] | None = None) -> Pr
         relations=described.relations,
         views=dict(described.views),
         view_files=described.view_files,
+        effective=described.effective,
         program_file=described.program_file,
         dialect=described.dialect,
         **settings,  # type: ignore[arg-type]  # None stands for what has an error, and then there is no project
@@ -201,7 +203,8 @@ def describe_project(path: Path) -> tuple[Described | None, InputProblem | None]
 
 @dataclass(frozen=True)
 class Described:
-    """What a project's file says of tables and views; ``broken`` are the names of those of which it does not say it rightly."""
+    """What a project's file says of tables and views; ``broken`` are the names of those of which it does not say it rightly;
+    ``effective``: the views that say something else from a value on."""
 
     relations: tuple[Relation, ...]
     views: Mapping[str, str]
@@ -209,6 +212,7 @@ class Described:
     program_file: Path | None
     dialect: str | None
     broken: frozenset[str] = frozenset()
+    effective: Mapping[str, Effective] = field(default_factory=dict)
 
 
 class ProjectProblem(InputProblem):
@@ -241,14 +245,23 @@ def _describe(root: Section, folder: Path, problems: Problems) -> Described | No
     views, program = what
     texts: dict[str, str] = {}
     files: dict[str, Path] = {}
+    effective: dict[str, Effective] = {}
     for name, entry in views.items():
+        if entry.is_mapping:
+            both = problems.read(partial(_effective_view, name, entry, folder), None)
+            if both is None:
+                broken.add(name)
+            else:
+                files[name], effective[name] = both
+                texts[name] = effective[name].text(name)
+            continue
         file = problems.read(partial(_view_file, name, entry, folder), None)
         text = problems.read(partial(read_text, file), None) if file is not None else None
         if file is None or text is None:
             broken.add(name)
         else:
             texts[name], files[name] = text, file
-    return Described(tuple(relations), texts, files, program, dialect, frozenset(broken))
+    return Described(tuple(relations), texts, files, program, dialect, frozenset(broken), effective)
 
 
 def _name(root: Section) -> str:
@@ -393,6 +406,12 @@ def _view_file(name: str, item: Item, folder: Path) -> Path:
         hint = f"write it to views/{name}.sql, and `{name}: views/{name}.sql` here"
         raise item.problem("a query in the place of its file's name", kind="no-file", hint=hint)
     return _existing(item, folder)
+
+
+def _effective_view(name: str, item: Item, folder: Path) -> tuple[Path, Effective]:
+    """A view that says something else from a value on."""
+    _identifier(name, item)
+    return read_effective(item, lambda entry: _existing(entry, folder))
 
 
 def _dialect(item: Item | None) -> str | None:

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
+from cumulus_ops.project.effective import Effective
 from cumulus_ops.project.verdicts import FAILED, UNPROVED
 from m3.errors import Span
 from m3.program import Relation
@@ -282,6 +283,8 @@ class Project:
     renamed: Mapping[str, Mapping[str, tuple[str, ...]]] = field(default_factory=dict)
     #: relation -> columns that the folder declares, and the revision that is maintained does not have
     waiting: Mapping[str, frozenset[str]] = field(default_factory=dict)
+    #: view -> what it says before a value, and since, of those that say something else from there on
+    effective: Mapping[str, Effective] = field(default_factory=dict)
     #: view -> its file
     view_files: Mapping[str, Path] = field(default_factory=dict)
     dataflow: Path | None = None

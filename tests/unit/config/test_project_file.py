@@ -1,6 +1,7 @@
 """The project file: what it means, and what each mistake is answered with."""
 
 import datetime
+import re
 from pathlib import Path
 
 import pytest
@@ -417,6 +418,33 @@ def test_wrong_seals_are_answered_with_line_and_remedy(write, text, kind, hint):
 def test_a_file_says_what_becomes_of_the_answers(write, tmp_path):
     (tmp_path / "serving.yaml").write_text("")
     assert load_project(write(MINIMAL + "dataflow: serving.yaml\n"), {}).dataflow == tmp_path / "serving.yaml"
+
+
+def test_a_view_that_says_something_else_from_a_value_on_is_one_query(write, tmp_path):
+    (tmp_path / "old.sql").write_text("SELECT 1 AS day; -- old")
+    view = "{sql: v.sql, before: old.sql, effective: {day: VALUE}}"
+
+    def load(value, entry=view):
+        return load_project(write(re.sub("views: .*", f"views: {{v: {entry}}}", MINIMAL).replace("VALUE", value)), {})
+
+    (tmp_path / "v.sql").write_text("SELECT 2 AS day;\n")
+    for value, literal in (
+        ("2026-02-01", "DATE '2026-02-01'"),
+        ("-7.5", "-7.5"),
+        ("2026-02-01 00:00:00", "TIMESTAMP '2026-02-01 00:00:00'"),
+    ):
+        project = load(value)
+        assert project.views["v"].splitlines()[0] == "SELECT * FROM (SELECT 2 AS day"
+        assert f"WHERE day < {literal} OR day IS NULL" in project.views["v"]
+        assert project.view_files["v"] == tmp_path / "v.sql"
+    for wrong, entry in (
+        ("soon", view),
+        ("1", view.replace("before: old.sql, ", "")),
+        ("1", view.replace("VALUE", "VALUE, n: 2")),
+        ("1", view.replace("old.sql", "gone.sql")),
+    ):
+        with pytest.raises(InputProblem):
+            load(wrong, entry)
 
 
 def test_what_came_from_the_environment_is_not_shown(write):
