@@ -75,8 +75,10 @@ def test_a_wrong_net_table_is_found(spark: SparkSession, tmp_path: Path, monkeyp
         assert report.remarks[0] == "recomputed from net tables of r as of epoch 4, and the log since"
         assert report.statistics["rows"] == 25
         assert [(net.epoch, net.base, net.proved) for net in rt.catalog.net_tables.all()] == [
-            (2, None, True),
-            (4, 2, True),
+            (1, None, True),
+            (2, 1, True),
+            (3, 2, True),
+            (4, 3, True),
         ]
 
         _play_epoch(rt, 5)
@@ -88,7 +90,7 @@ def test_a_wrong_net_table_is_found(spark: SparkSession, tmp_path: Path, monkeyp
         (failure,) = report.failures
         assert failure.startswith("event log: 1 rows of net tables")
         assert "r, net table as of epoch 6" in failure
-        assert max(net.epoch for net in rt.catalog.net_tables.all()) == 4
+        assert max(net.epoch for net in rt.catalog.net_tables.all()) == 5
 
         _play_epoch(rt, 7)
         _plant(rt, lambda table: pa.concat_tables([table, table.slice(3, 1)]))
