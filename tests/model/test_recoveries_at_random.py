@@ -5,12 +5,15 @@
 
 import os
 from collections import Counter
+from itertools import pairwise
+from typing import Any
 
 import pytest
 
 from m3.recovery.graph import RecoveryError, flow_of
+from m3.recovery.messages import Data
 from m3.recovery.node import Node
-from tests.support.recoveries import KINDS, Work, draw_world
+from tests.support.recoveries import KINDS, Work, World, draw_world
 
 COUNT = int(os.environ.get("RECOVERIES", "25"))
 SEED = int(os.environ.get("SEED", "0"))
@@ -51,3 +54,26 @@ def test_a_node_that_keeps_nothing_and_sends_nowhere_is_refused() -> None:
     flow = flow_of([("s", "a")])
     with pytest.raises(RecoveryError, match="a keeps nothing and sends to nobody"):
         Node("a", flow, Work("a", "router", ()))
+
+
+@pytest.mark.parametrize("depth", [2, 6])
+def test_what_a_message_carries_does_not_grow_with_the_graph(depth: int) -> None:
+    """Layers of two routers, each fed by both before; a message has two levels of diff, a clock three, at any depth."""
+    layers = [["s0", "s1"], *([f"n{i}a", f"n{i}b"] for i in range(depth)), ["sink"]]
+    flow = flow_of([(a, b) for above, below in pairwise(layers) for a in above for b in below])
+    kinds = {
+        n: "source" if n[0] == "s" and n != "sink" else "sequence" if n == "sink" else "router" for n in flow.order
+    }
+    world = World(flow, kinds, 1, 3)
+    carried: list[int] = []
+    send = world.send
+
+    def watch(source: str, messages: list[Any]) -> None:
+        carried.extend(m.entries for m in messages if isinstance(m, Data) and kinds[source] == "router")
+        send(source, messages)
+
+    world.send = watch  # type: ignore[method-assign]
+    world.run(400, failures=0)
+    world.judge()
+    assert set(carried) == {2}
+    assert max(node.clock.size for node in world.nodes.values()) == 7
