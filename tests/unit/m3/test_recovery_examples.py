@@ -3,9 +3,10 @@
 import pytest
 
 from m3.recovery.clock import Clock, parse_clock, zero_clock
-from m3.recovery.controller import resume_points, rollback_clock
+from m3.recovery.controller import Controller, resume_points, rollback_clock
 from m3.recovery.graph import RecoveryError, flow_of
-from m3.recovery.messages import Report
+from m3.recovery.messages import Recovered, Report, Start, Started
+from m3.recovery.node import Node
 from m3.recovery.table import (
     Input,
     Table,
@@ -158,3 +159,67 @@ def test_a_cycle_is_one_node_or_refused():
     with pytest.raises(RecoveryError, match="x, y send to each other"):
         flow_of(edges, cycles="refuse")
     assert Clock("x+y", 0) == parse_clock("x+y:0")
+
+
+class Works:
+    """What nodes of the example compute: parents send what they are told to, B sends on, children keep what they get."""
+
+    commutes = False
+
+    def __init__(self, node: str) -> None:
+        self.stateful = node != "B"
+
+    def start(self) -> list[str]:
+        return []
+
+    def process(self, state, parent, payload):
+        if isinstance(payload, str):
+            state.append(payload)
+            return {}
+        return payload
+
+
+def test_the_example_run_by_nodes():
+    """Figure 3-6 to 3-11: what B sent and was lost is sent again, each child gets each message once, and column 4 is a dummy."""
+    nodes = {name: Node(name, FLOW, Works(name)) for name in FLOW.order}
+
+    def make(parent, *children):
+        text = f"{parent}:{nodes[parent].clock.time + 1}"
+        return nodes[parent].inject({"B": dict.fromkeys(children, text)})
+
+    def carry(messages, to=None):
+        answers = []
+        while messages:
+            message, *messages = messages
+            if isinstance(message, Report | Started | Recovered):
+                answers.append(message)
+            elif to is None or message.target in to:
+                messages = [*messages, *nodes[message.target].receive(message)]
+        return answers
+
+    carry(make("A1", "C1", "C2"))
+    for made in (make("A2", "C1"), make("A1", "C2"), make("A3", "C1")):
+        carry(made, to=["B"])  # what B makes of it is under way when B fails
+    carry(make("A1", "C3"))
+    carry(make("A2", "C1", "C3"), to=["B", "C3"])
+    make("A3", "C2")
+    assert [str(nodes[f"C{i}"].seen["B"].time) for i in (1, 2, 3)] == ["1", "1", "6"]
+
+    controller = Controller(FLOW)
+    orders = controller.failed(["B"])
+    while orders:
+        order, *orders = orders
+        if isinstance(order, Start):
+            nodes["B"], answers = Node.restart("B", FLOW, Works("B"), order)
+        else:
+            answers = nodes[order.node].receive(order)
+        orders += [new for answer in carry(answers) for new in controller.receive(answer)]
+
+    assert not controller.replaying
+    made = {output.time: (str(output.diff), sorted(output.payloads)) for output in nodes["B"].payloads.outputs}
+    assert {made[2][0], made[3][0]} == {"B:2 [A1:2]", "B:3 [A2:1]"}
+    assert made[4] == ("B:4", [])
+    assert (made[5], made[6]) == (("B:5 [A1:3]", ["C3"]), ("B:6 [A2:2]", ["C1", "C3"]))
+    assert {made[7][0], made[8][0]} == {"B:7 [A3:1]", "B:8 [A3:2]"}
+    got = {f"C{i}": nodes[f"C{i}"].state for i in (1, 2, 3)}
+    assert got == {"C1": ["A1:1", "A2:1", "A2:2", "A3:1"], "C2": ["A1:1", "A1:2", "A3:2"], "C3": ["A1:3", "A2:2"]}
