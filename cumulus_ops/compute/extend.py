@@ -9,6 +9,9 @@ any batches, and only the groups that are wanted are written. What each group is
 
 Nothing is counted twice, since what is stored of the second kind is looked at below the batches' versions alone.
 
+Some groups need no more than the events of one relation, its **driver**: those in whose products it occurs once. As if its events came after all others, they
+are the driver's statements over what is stored as of a snapshot (:func:`choose_drivers`, decision 66).
+
 Three uses (decision 61), each with the batches and the runs that it hands over:
 
 | use | batches | runs | given |
@@ -23,10 +26,11 @@ Tickets are drawn from 1 on, so ticket 0 is before all batches of its epoch, and
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from dataclasses import asdict, dataclass, replace
-from functools import cached_property
+from dataclasses import asdict, dataclass, field, replace
+from functools import cache, cached_property
 from pathlib import Path
 
+import numpy as np
 import pyarrow as pa
 
 from cumulus_ops.catalog.records import NewRun, Run
@@ -38,11 +42,11 @@ from cumulus_ops.compute.refresh import changes_of, derive
 from cumulus_ops.layout.costs import used_columns
 from cumulus_ops.layout.plans import ProgramPlan
 from cumulus_ops.layout.statements import StatementPlan
-from cumulus_ops.maps.deltas import sum_deltas
+from cumulus_ops.maps.deltas import VERSION, sum_deltas
 from cumulus_ops.maps.runs import AccessPath
 from cumulus_ops.project.errors import InputProblem, IntegrityProblem
 
-__all__ = ["ExtendTask", "extend_groups", "groups_computed", "groups_read", "relations_read"]
+__all__ = ["ExtendTask", "choose_drivers", "extend_groups", "groups_computed", "groups_read", "relations_read"]
 
 
 def groups_computed(plan: ProgramPlan, only: Collection[str], given: Collection[str] = ()) -> frozenset[str]:
@@ -66,6 +70,43 @@ def relations_read(plan: ProgramPlan, only: Collection[str], given: Collection[s
     return frozenset(s.relation for name in computed for s in plan.statements[name] if s.relation in plan.ranks)
 
 
+def choose_drivers(plan: ProgramPlan, fresh: Collection[str], rows: Mapping[str, int]) -> dict[str, str]:
+    """For each of some groups that has one the relation by whose events alone it can be filled; of several the one with the fewest ``rows``.
+
+    As the order of events is free, let those of relation R come last. Before them a group is empty if each of its statements for other events reads one that is empty
+    for the same reason. Then it is what R's statements add; and what these read is what it is as of the snapshot, if it does not depend on R."""
+    origins = _find_origins(plan)
+    start, found = {s.target for s in plan.start}, {}
+
+    @cache
+    def needs(name: str, relation: str) -> bool:
+        """Whether a group is empty without events of a relation."""
+        if name in plan.derived or name in start or plan.is_repeated(name):
+            return False
+        others = [s for s in plan.statements[name] if s.relation != relation]
+        return all(any(needs(read.path.map, relation) for read in s.reads) for s in others)
+
+    def drives(relation: str, name: str) -> bool:
+        reads = [read.path.map for s in plan.statements[name] if s.relation == relation for read in s.reads]
+        return needs(name, relation) and not any(relation in origins[read] for read in reads)
+
+    for name in sorted(fresh):
+        triggers = sorted({s.relation for s in plan.statements[name]} & plan.ranks.keys())
+        found[name] = min((r for r in triggers if drives(r, name)), key=lambda r: rows.get(r, 0), default="")
+    return {name: relation for name, relation in found.items() if relation}
+
+
+def _find_origins(plan: ProgramPlan) -> dict[str, frozenset[str]]:
+    """The relations that each group depends on."""
+    found: dict[str, frozenset[str]] = {}
+    for stratum in plan.strata:
+        reads = {read for name in stratum for read in plan.looked_up([name])}
+        events = {s.relation for name in stratum for s in plan.statements[name]}
+        own = frozenset(events & plan.ranks.keys())
+        found |= dict.fromkeys(stratum, own.union(*(found[n] for n in (reads | events) & found.keys())))
+    return found
+
+
 @dataclass(frozen=True)
 class ExtendTask:
     """Compute what ``batches`` add to the groups ``only``, and write that alone.
@@ -74,7 +115,9 @@ class ExtendTask:
     files those of more relations: these are not opened. Of groups that are not given, runs may hold
     something at or after the version of a single batch, which is not looked at; with several batches they must not.
     A batch at the first place there is (epoch 0, ticket 0) comes with what the program adds before its first event. It may be
-    without files, where there is no snapshot yet, and stand before the live batches in one step; but where there was none, and is one now, it is made again instead of being caught up. ``memory``: how many bytes the step may hold. ``label``: of the step that does."""
+    without files, where there is no snapshot yet, and stand before the live batches in one step; but where there was none, and is one now, it is made again instead of being caught up. ``memory``: how many bytes the step may hold. ``label``: of the step that does.
+    ``drivers``: see :func:`choose_drivers`; of all groups in ``only``, or none. Then the only batch has the events of these relations up to a snapshot, and the place after it, and all other groups
+    are given, as of the snapshot."""
 
     plan: ProgramPlan
     root: Path
@@ -84,6 +127,7 @@ class ExtendTask:
     given: frozenset[str] = frozenset()
     memory: int = DEFAULT_MEMORY
     label: str = ""
+    drivers: Mapping[str, str] = field(default_factory=dict)
 
     @cached_property
     def computed(self) -> frozenset[str]:
@@ -124,6 +168,8 @@ class ExtendTask:
     def spread(self) -> frozenset[str]:
         """The groups that several tasks may compute, each from a part of the events (:mod:`cumulus_ops.compute.staged`): those that depend on no
         derivation. None if there are several batches, or something before the first event, which is not to be added by each task."""
+        if self.drivers:
+            return frozenset()
         start = {statement.target for statement in self.plan.start} & self.computed if self.from_start else ()
         return frozenset() if start or len(self.batches) != 1 else self.computed & self.plan.base
 
@@ -172,8 +218,17 @@ def extend_groups(task: ExtendTask, own: OwnDeltas) -> None:
     if not task.batches:
         return
     step = _Step(task)
+    if task.drivers:
+        step.drive(own)
+        return
     bound = rows_of(task.batches) + sum(r.rows for r in task.runs) + len(step.start)
     settle(task.plan, step.first(), task.computed, step.compute, bound, own)
+
+
+def _at_version(delta: pa.Table, version: int) -> pa.Table:
+    """The same deltas at one version."""
+    versions = pa.array(np.full(len(delta), version, np.int64))
+    return delta.set_column(delta.column_names.index(VERSION), delta.schema.field(VERSION), versions)
 
 
 class _Step:
@@ -205,8 +260,9 @@ class _Step:
         """The columns that the statements look at, by relation."""
         found: dict[str, set[str]] = {}
         for name in self.task.computed:
+            relations = {self.task.drivers[name]} if self.task.drivers else self.plan.ranks.keys()
             for statement in self.plan.statements[name]:
-                if statement.relation in self.plan.ranks:
+                if statement.relation in relations:
                     found.setdefault(statement.relation, set()).update(used_columns(self.plan, statement))
         return found
 
@@ -217,6 +273,16 @@ class _Step:
         stored = [r for r in self.task.runs if r.map in self.task.given]
         changed = {r.map for r in stored if r.max_version >= self.since and r.min_version < self.until}
         return triggered | {*self.start} | {name for other in changed for name in self.plan.dependents[other]}
+
+    def drive(self, own: OwnDeltas) -> None:
+        """The deltas of all groups by the events of their drivers; they count before all others, as what is filled does."""
+        first = self.plan.versions.span(BatchRef(0, 0, 0, (), 0, 0, 0))[0]
+        for name in (name for stratum in self.plan.strata for name in stratum if name in self.task.drivers):
+            relation = self.task.drivers[name]
+            statements = [s for s in self.plan.statements[name] if s.relation == relation]
+            tables = [_at_version(table, first) for table in self._of_events(relation, statements, own)]
+            if tables:
+                own.put(name, sum_deltas(tables), final=True)
 
     def compute(self, name: str, own: OwnDeltas) -> list[pa.Table]:
         """The unsummed deltas of one map."""

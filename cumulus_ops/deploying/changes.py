@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
@@ -9,7 +10,7 @@ from functools import cache
 import m3
 from cumulus_ops.catalog.records import ProgramRecord
 from cumulus_ops.catalog.revisions import Changes
-from cumulus_ops.compute.extend import relations_read
+from cumulus_ops.compute.extend import choose_drivers, relations_read
 from cumulus_ops.coordination.plan import CoordinationPlan
 from cumulus_ops.coordination.planning import extend_plan, goes_beyond, plan_coordination
 from cumulus_ops.deploying.final_rows import FinalRows, find_final_rows
@@ -38,7 +39,8 @@ class Change:
 
     ``views``: what becomes of those that do not stay as they are, ``added``, ``changed`` or ``removed``; ``relations``: what becomes of
     relations, in words. ``plan`` and ``coordination`` are what is to be maintained, ``record`` is how it is registered. ``fresh``: its groups that are new, and
-    ``copies`` its new copies of groups that stay; ``dropped``: groups that go. ``reads``: the relations whose events a backfill reads. ``is_replanned``: all maps
+    ``copies`` its new copies of groups that stay; ``dropped``: groups that go. ``drivers``: of new groups that are filled from what is there and the events of one relation, that relation;
+    ``reads``: the relations whose events a backfill reads. ``is_replanned``: all maps
     are made anew, as they would be planned today. ``checked``: where relations have changed, the last batch of which it is known that its rows are rows of these.
     ``final_rows``: what has to stay of the views that change."""
 
@@ -51,6 +53,7 @@ class Change:
     kept: frozenset[str]
     copies: tuple[AccessPath, ...]
     dropped: frozenset[str]
+    drivers: Mapping[str, str]
     reads: frozenset[str]
     is_replanned: bool = False
     checked: int | None = None
@@ -103,6 +106,8 @@ def _plan_change(
     coordination = _coordinate(rt, edit, program)
     kept = frozenset(name for name in plan.groups if name in rt.plan.groups)
     fresh = frozenset(plan.groups) - kept
+    drivers = {} if rt.project.executor.kind == "spark" else choose_drivers(plan, fresh, _count_rows(rt))
+    undriven = fresh - drivers.keys()
     text, digest = digest_of(program)
     record = replace(
         registered,
@@ -123,7 +128,8 @@ def _plan_change(
         kept,
         tuple(path for name in sorted(kept) for path in plan.paths[name] if path not in rt.plan.paths[name]),
         frozenset(rt.plan.groups) - kept,
-        relations_read(plan, fresh) if fresh else frozenset(),
+        drivers,
+        relations_read(plan, undriven) | {*drivers.values()},
         replan,
         checked,
     )
@@ -138,6 +144,14 @@ def _carry(rt: Runtime, edit: Edit, *, replan: bool) -> tuple[Program, frozenset
     together = rt.plan.choices.together()
     carried = carry_over(edit.old, edit.new, together, used, as_they_are=stays, order=edit.order, keep=not replan)
     return carried.program, frozenset(carried.kept)
+
+
+def _count_rows(rt: Runtime) -> Counter[str]:
+    """The events of each relation."""
+    rows: Counter[str] = Counter()
+    for file in rt.catalog.log.files():
+        rows[file.relation] += file.rows
+    return rows
 
 
 def _coordinate(rt: Runtime, edit: Edit, program: Program) -> CoordinationPlan:

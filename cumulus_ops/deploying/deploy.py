@@ -13,7 +13,7 @@ batch, during which none begins. Until then nobody is concerned. Whoever dies at
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 
@@ -21,7 +21,7 @@ import pyarrow.compute as pc
 
 from cumulus_ops.catalog.records import LogFile, NewRun, Run, Step
 from cumulus_ops.catalog.revisions import Deployment
-from cumulus_ops.compute.extend import ExtendTask
+from cumulus_ops.compute.extend import ExtendTask, relations_read
 from cumulus_ops.compute.reading import BatchRef
 from cumulus_ops.coordination.plan import write_plan
 from cumulus_ops.deploying.changes import Change, check_what_came, find_change
@@ -205,25 +205,40 @@ def _fill_up(
 def fill(
     rt: Runtime, new: Runtime, change: Change, base: int | None, upto: int, step: Step
 ) -> tuple[int, tuple[NewRun, ...]]:
-    """What the events of the epochs after ``base`` and up to ``upto`` (inclusive) add to new groups and copies: they are one batch, before all others
-    of its first epoch."""
+    """What the events of the epochs after ``base`` and up to ``upto`` (inclusive) add to new groups and copies; and how many events were read. They are one
+    batch, before all others of its first epoch. Groups with a driver are filled afterwards, from what is there as of ``upto``."""
     since = -1 if base is None else base
-    at = rt.catalog.commits.last_commit()
-    stored = tuple(rt.catalog.commits.runs(at))
-    found = _files_between(new, base, upto)
-    files = tuple(file for file in found if file.relation in change.reads)
-    one = BatchRef(0, since + 1, 0, files, 0, 0, sum(file.rows for file in found))
-    runs: tuple[NewRun, ...] = ()
-    reach("fill.before-files")
-    if change.fresh and upto >= 0 and (one.files or since < 0):
-        before = stored if since >= 0 else ()
-        task = ExtendTask(
-            new.plan, rt.project.state, (one,), before, change.fresh, memory=new.project.memory_bytes, label=step.label
-        )
-        runs = rt.executor.run(task).runs
+    stored = tuple(rt.catalog.commits.runs(rt.catalog.commits.last_commit()))
     first = epoch_end(since) + 1 if base is not None else new.plan.versions.start
+    reach("fill.before-files")
     copied = _copy(rt, new, change.copies, stored, first, epoch_end(upto), step)
-    return sum(f.rows for f in one.files), (*runs, *copied)
+    found, drivers = _files_between(new, base, upto), change.drivers if base is None else {}
+    only, runs = change.fresh - drivers.keys(), copied
+    one = _one_batch(found, since + 1, relations_read(new.plan, only))
+    if only and upto >= 0 and (one.files or since < 0):
+        before = stored if since >= 0 else ()
+        runs += rt.executor.run(_extend_task(rt, new, one, before, only, step)).runs
+    driving = _one_batch(found, upto + 1, set(drivers.values()))
+    if driving.files:
+        there = (*stored, *(Run(**vars(run), id=-1, commit=0, origin=0) for run in runs))
+        task = _extend_task(rt, new, driving, there, frozenset(drivers), step)
+        given = frozenset(new.plan.groups) - drivers.keys()
+        runs += rt.executor.run(replace(task, given=given, drivers=drivers)).runs
+    read = {file.relation for file in (*one.files, *driving.files)}
+    return sum(file.rows for file in found if file.relation in read), runs
+
+
+def _one_batch(files: Sequence[LogFile], epoch: int, relations: Collection[str]) -> BatchRef:
+    """The events of some relations as one batch, before all others of an epoch."""
+    chosen = tuple(file for file in files if file.relation in relations)
+    return BatchRef(0, epoch, 0, chosen, 0, 0, sum(file.rows for file in chosen))
+
+
+def _extend_task(
+    rt: Runtime, new: Runtime, batch: BatchRef, runs: tuple[Run, ...], only: frozenset[str], step: Step
+) -> ExtendTask:
+    memory = new.project.memory_bytes
+    return ExtendTask(new.plan, rt.project.state, (batch,), runs, only, memory=memory, label=step.label)
 
 
 def _files_between(rt: Runtime, base: int | None, upto: int) -> Sequence[LogFile]:

@@ -5,9 +5,11 @@ from __future__ import annotations
 
 import itertools
 import random
+import sys
 import tempfile
 import unittest.mock
 import uuid
+from collections import defaultdict
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
@@ -19,7 +21,7 @@ from hypothesis import strategies as st
 
 from cumulus_ops.catalog.records import Batch, NewRun, Run
 from cumulus_ops.compute import extend, kernel, reading
-from cumulus_ops.compute.extend import ExtendTask, groups_computed, groups_read, relations_read
+from cumulus_ops.compute.extend import ExtendTask, choose_drivers, groups_computed, groups_read, relations_read
 from cumulus_ops.compute.reading import BatchRef
 from cumulus_ops.compute.staged import finish_spread, plan_stages
 from cumulus_ops.compute.steps import StepResult, run_step
@@ -42,6 +44,7 @@ from tests.support.sharing import initialise_again
 from tests.support.staging import Rows, in_stages, summed, visible
 
 FEW = settings(QUICK, max_examples=-(-EXAMPLES // 2))  # each is extended three times
+NO_DRIVERS: Mapping[str, str] = {}
 ACTIONS = ["append", "start", "finish", "correct", "merge", "refresh", *["epoch"] * 3, *["minibatch"] * 6]
 
 
@@ -59,8 +62,16 @@ class Extended:
     def taken(self) -> frozenset[str]:
         return frozenset(self.rt.plan.groups) - self.kept
 
-    def backfill(self, epoch: int) -> None:
-        self._extend(self._at_once(0, epoch))
+    def backfill(self, epoch: int, *, driven: bool = False) -> None:
+        """Those groups that have a driver by that, if it is to be so, from what is there."""
+        drivers = choose_drivers(self.rt.plan, self.taken, {}) if driven else {}
+        only = self.taken - drivers.keys()
+        if only:
+            self._extend(self._at_once(0, epoch), only=only)
+        if drivers:
+            given = frozenset(self.rt.plan.groups) - drivers.keys()
+            batches = self._at_once(0, epoch, place=epoch + 1)
+            self._extend(batches, self._kept_runs(), given, frozenset(drivers), drivers)
 
     def catch_up(self, epoch: int, to: int) -> None:
         self._extend(self._at_once(epoch + 1, to), self._kept_runs())
@@ -70,9 +81,15 @@ class Extended:
         self._extend([*start, *self.rt.references(live)], self._kept_runs(), self.kept)
 
     def _extend(
-        self, batches: Sequence[BatchRef], runs: Sequence[Run] = (), given: frozenset[str] = frozenset()
+        self,
+        batches: Sequence[BatchRef],
+        runs: Sequence[Run] = (),
+        given: frozenset[str] = frozenset(),
+        only: frozenset[str] | None = None,
+        drivers: Mapping[str, str] = NO_DRIVERS,
     ) -> None:
-        task = ExtendTask(self.rt.plan, self.rt.project.state, tuple(batches), (), self.taken, given)
+        only = self.taken if only is None else only
+        task = ExtendTask(self.rt.plan, self.rt.project.state, tuple(batches), (), only, given, drivers=drivers)
         task = replace(task, runs=(*runs, *self.runs), memory=self.rt.project.memory_bytes, label=self.label)
         written = (run_step(task) if self.tasks == 1 or not task.spread else self._run_spread(task)).runs
         self.runs += visible(written, 1000)
@@ -85,11 +102,11 @@ class Extended:
         alone = found.layout.alone
         return run_step(task) if alone else finish_spread(task, in_stages(task, self.tasks), run_step)
 
-    def _at_once(self, first: int, last: int) -> list[BatchRef]:
-        """All events of some epochs, as one batch."""
+    def _at_once(self, first: int, last: int, place: int | None = None) -> list[BatchRef]:
+        """All events of some epochs, as one batch, in the ``place`` of the first one."""
         found = self.rt.references([b for b in self._applied() if first <= b.epoch <= last])
         files = tuple(f for b in found for f in b.files)
-        return [BatchRef(0, first, 0, files, 0, 0, sum(b.events for b in found))]
+        return [BatchRef(0, first if place is None else place, 0, files, 0, 0, sum(b.events for b in found))]
 
     def _applied(self) -> list[Batch]:
         return [b for b in self.rt.catalog.log.batches() if b.commit is not None and b.counts]
@@ -172,7 +189,9 @@ def extend_some(rt: Runtime, data: st.DataObject) -> None:
         if newest < 0 and data.draw(st.booleans()):  # what is there before the first event comes with the live batches
             extended.go_live(newest, [BatchRef(0, 0, 0, (), 0, 0, 0)])
         else:
-            extended.backfill(stops[0])
+            driven = data.draw(st.booleans())
+            event(f"driven: {driven}")
+            extended.backfill(stops[0], driven=driven)
             for before, after in itertools.pairwise(stops):
                 extended.catch_up(before, after)
             extended.go_live(newest)
@@ -324,6 +343,44 @@ def test_bugs_are_noticed(
     bug(extended, monkeypatch)
     with pytest.raises((AssertionError, IntegrityProblem)):
         check(extended, extend_all(extended))
+
+
+def dependence_ignored(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What a driver's statements read may depend on it."""
+    monkeypatch.setattr(extend, "_find_origins", lambda _: defaultdict(frozenset))
+
+
+def terms_ignored(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A group may have something without its driver."""
+
+    def choose(plan: ProgramPlan, fresh: Collection[str], _: Mapping[str, int]) -> dict[str, str]:
+        triggers = {n: sorted({s.relation for s in plan.statements[n]} & plan.ranks.keys()) for n in fresh}
+        return {name: relations[0] for name, relations in triggers.items() if relations}
+
+    monkeypatch.setattr(sys.modules[__name__], "choose_drivers", choose)
+
+
+def fill_by_drivers(played: Runtime) -> int:
+    """How many groups have been."""
+    extended = Extended(played, keep(played.plan, {"d1"}))
+    newest = played.catalog.snapshots.newest()
+    extended.backfill(newest, driven=True)
+    extended.go_live(newest)
+    check(extended, newest)
+    return len(choose_drivers(played.plan, extended.taken, {}))
+
+
+def test_groups_are_filled_by_one_relation_from_what_is_there(played: Runtime) -> None:
+    assert fill_by_drivers(played) == 5
+
+
+@pytest.mark.parametrize("bug", [dependence_ignored, terms_ignored])
+def test_a_wrong_driver_is_noticed(
+    bug: Callable[[pytest.MonkeyPatch], None], played: Runtime, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    bug(monkeypatch)
+    with pytest.raises(AssertionError):
+        fill_by_drivers(played)
 
 
 def test_what_is_stored_of_batches_is_not_computed_from_it(played: Runtime) -> None:
