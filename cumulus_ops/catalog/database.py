@@ -46,7 +46,7 @@ register                             locks    no other program is registered; fi
 begin a deployment                   locks    none is under way
 fill                                 locks    the deployment is under way, and filled up to where it was read; files *
 begin to switch                      locks    the same; nobody else is switching; there is no newer snapshot
-switch                               locks    the same; its step is the one that began; nothing was committed since what it has read; files *
+switch                               locks    the same; its step is the one that began; nothing was committed since what it has read; no further rows of views that change are final; files *
 end a switch, give up, let go        locks    the deployment is under way
 begin a generation                   locks    files *; every other lease ends
 count failure, excuse                locks    the batch waits to be applied

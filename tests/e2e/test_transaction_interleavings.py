@@ -482,7 +482,9 @@ OPERATIONS: dict[str, Make] = {
     ),
     "fill": lambda w: lambda c: c.revisions.commit_fill(2, 0, 0, [new_run("n", 0, path="runs/fill.pack")]),
     "begin to switch": lambda w: lambda c: c.revisions.begin_switch(2, 0, _step(w)),
-    "switch": lambda w: lambda c: c.revisions.commit_switch(2, 0, _step(w), w.last, [new_run("n", 1)], derives=True),
+    "switch": lambda w: (
+        lambda c: c.revisions.commit_switch(2, 0, _step(w), w.last, [new_run("n", 1)], derives=True, finals={"v": 0})
+    ),
     "end a switch": lambda w: lambda c: c.revisions.end_switch(2),
     "give a deployment up": lambda w: lambda c: c.revisions.give_up(2, "why", ["n"], [("m", "1")]),
     "let groups go": lambda w: lambda c: c.revisions.retire(["old"]),
@@ -608,7 +610,7 @@ DEPLOYING = (
 )
 MEANWHILE = (
     *("begin apply", "commit apply", "commit correction", "commit refresh", "commit merge", "checkpoint"),
-    *("append elsewhere", "seal", "retract", "set aside", "release", "collect garbage"),
+    *("append elsewhere", "seal", "retract", "set aside", "release", "collect garbage", "say what is final"),
 )
 USUAL = tuple(
     name
@@ -679,6 +681,10 @@ def test_every_pair_with_a_deployment_ends_as_one_after_the_other(world: World, 
     if is_switching:
         catalog.revisions.begin_switch(2, 0, _step(world))
     catalog.close()
+    world.run("UPDATE program SET refreshed = NULL")
+    world.run(
+        "INSERT INTO seal_value (relation, seal, value, columns, producers, first_seen, closed_at) VALUES ('r', 'k', 'x', 'k', 'one', 0, 1)"
+    )
     world.save()
     pairs = [*itertools.combinations(DEPLOYING, 2)]
     pairs += (
@@ -686,6 +692,7 @@ def test_every_pair_with_a_deployment_ends_as_one_after_the_other(world: World, 
     )
     got_through = set().union(*(check(world, pair) for pair in pairs))
     assert set(DEPLOYING) <= got_through
+    assert ("say what is final" in got_through) == is_switching
 
 
 @pytest.mark.parametrize("names", [SOURCES[:2], SOURCES[2:]])
