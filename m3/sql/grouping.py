@@ -53,10 +53,11 @@ def read_grouping(
         The reader of expressions over the groups, whose names are those behind the GROUP BY.
     """
     written = _read_sets(select, items, names)
+    named = [*written, _read_unset(select, items, names)]
     targets: dict[exp.Expr, Scalar] = {}
     source = names.context.source
     before = source.failures
-    for node in (node for keys in written for node, _ in keys):
+    for node in (node for keys in named for node, _ in keys):
         with source.attempt(node):
             targets[fold_case(node)] = read(node)
     source.stop(before)
@@ -134,12 +135,15 @@ class GroupReader:
     def _read_leaf(self, node: exp.Expr) -> Scalar | None:
         target = self.targets.get(fold_case(node))
         if target is not None:
-            return self.names.keys[target]
+            return self._read_key(target)
         if is_aggregate(node):
             return self._add_aggregate(node)
         if isinstance(node, exp.Grouping | exp.GroupingId):
             # a bit per argument, the last one the lowest, set where the row's grouping does not have it
             args = [self.read_base(a) for a in (node.expressions or [node.this])]
+            if not set(args) <= set(self.targets.values()):
+                hint = "columns and expressions as they are in GROUP BY"
+                self.names.fail(node, "GROUPING of what is not grouped by", "not-grouped", hint)
             variable = Var("grouping", INT, self.names.context.registry.scope("group"))
             bits = (sum((a not in keys) << i for i, a in enumerate(reversed(args))) for keys in self.sets)
             self.indicators[variable] = tuple(map(const, bits))
@@ -156,6 +160,10 @@ class GroupReader:
         ):
             return None
         return self.names.keys.get(self.read_base(node))
+
+    def _read_key(self, target: Scalar) -> Scalar:
+        """What is grouped by; NULL where no grouping set has it."""
+        return self.names.keys.get(target) or Const(None, target.type.with_null())
 
     def _add_aggregate(self, node: exp.Expr) -> Var:
         """The column of an aggregate call; equal ones are one."""
@@ -195,9 +203,11 @@ class GroupReader:
         if named is not None and node not in list(named.walk()):
             return self.read(named)
         scalar = self.read_base(node)
-        known = self.names.keys.get(scalar) or self.determined.get(scalar)
+        known = self.determined.get(scalar)
         if known is not None:
             return known
+        if scalar in self.targets.values():
+            return self._read_key(scalar)
         if not self.base.has(node):
             return scalar  # an outer column
         hint = "add it to GROUP BY, or aggregate it"
@@ -251,6 +261,15 @@ def _read_sets(select: exp.Select, items: Sequence[exp.Expr], names: Names) -> l
     for clause in ("rollup", "cube", "grouping_sets"):
         parts += [_read_part(node, target) for node in group.args.get(clause) or ()]
     return [[key for keys in choice for key in keys] for choice in itertools.product(*parts)]
+
+
+def _read_unset(select: exp.Select, items: Sequence[exp.Expr], names: Names) -> list[Named]:
+    """What GROUP BY names before its sets; what none of them has is NULL in each group."""
+    group = select.args.get("group")
+    if group is None or not group.args.get("grouping_sets"):
+        return []
+    target = _Targets(items, names)
+    return [key for node in group.expressions for key in _read_unit(node, target)]
 
 
 def _read_part(node: exp.Expr, target: _Targets) -> list[list[Named]]:
@@ -368,7 +387,7 @@ class Groups:
             for key, column in zip(chosen, keys, strict=True)
         }
         env |= {a.variable.key: r for a, r in zip(self.grouping.aggregates, results, strict=True)}
-        env |= {v.key: const(int(False)) for v, _ in self.grouping.indicators}
+        env |= {v.key: values[0] for v, values in self.grouping.indicators}
         return LinearGroups(
             tuple(keys), tuple(grouped.inputs), tuple(grouped.lists), count_rows(closed.branches, names), env
         )

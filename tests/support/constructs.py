@@ -216,6 +216,7 @@ QUERIES = (
     "SELECT k, COUNT(*) AS c FROM t LEFT JOIN (SELECT i AS k FROM t) AS u USING (k) GROUP BY t.k",
     "SELECT * FROM (SELECT k, i FROM t) AS a RIGHT JOIN (SELECT k, j FROM t) AS c USING (k) JOIN (SELECT k, g FROM t) AS d ON d.k = c.k",
     "SELECT g, b, GROUPING_ID() AS q, SUM(i) AS s FROM t GROUP BY g, 2 GROUPING SETS ((2), (g))",
+    "SELECT g, b, SUM(i) AS s FROM t GROUP BY g, b GROUPING SETS (g)",
     "SELECT t.k, u.k AS l FROM t LEFT JOIN t u ON NULL UNION ALL SELECT k, k FROM t WHERE NULL",
 )
 

@@ -90,6 +90,11 @@ CLAUSES: dict[str, tuple[str, ...]] = {
         "select dept_id, active, grouping_id() as g, count(*) as n from employees group by dept_id, 2 grouping sets ((2), (1), (dept_id, active))",
         "select dept_id, active, grouping(dept_id, active) as g, count(*) as n from employees group by grouping sets ((active), (dept_id), (dept_id, active))",
     ),
+    "a_column_of_no_grouping_set": (
+        S,
+        "select dept_id, active, count(*) as n, grouping_id() as g from employees group by dept_id, active grouping sets (dept_id)",
+        "select dept_id, null as active, count(*) as n, 1 as g from employees group by dept_id",
+    ),
     "on_null": (P, "select e.emp_id, d.dname from employees e left join departments d on null"),
     "where_null": (P, "select emp_id from employees where null union all select dept_id from departments"),
     "derived_table_without_lateral": (
