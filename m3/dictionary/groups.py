@@ -16,7 +16,7 @@ def _by_hand(name: str, text: str, *forms: str) -> Entry:
 
 GROUPS = (
     _by_hand("count", "how many rows, or values that are not NULL", "COUNT(*)", "COUNT(v)", "COUNT(DISTINCT v)"),
-    _by_hand("count_if", "for how many rows a condition is true", "COUNT_IF(b)", "bigquery generic | COUNTIF(b)", "COUNT(*) FILTER (WHERE b)"),
+    _by_hand("count_if", "for how many rows a condition is true; 0 of NULLs alone, which DuckDB has as NULL", "COUNT_IF(b)", "bigquery generic | COUNTIF(b)", "COUNT(*) FILTER (WHERE b)"),
     _by_hand("sum", "the sum; NULL of nothing", "SUM(x)", "SUM(DISTINCT x)", "SUM(x) FILTER (WHERE b)"),
     _by_hand("avg", "SUM(a) / COUNT(a)", "AVG(x)", "AVG(DISTINCT x)"),
     _by_hand("min", "the least", "MIN(v)"),

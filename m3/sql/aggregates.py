@@ -232,7 +232,7 @@ class Grouping:
         sums = []
         for name in STATISTICS[wanted.function]:
             factors = [args["xy".index(letter)] for letter in name]
-            kind = factors[0].type if len(factors) == 1 else call("mul", *factors).type
+            kind = numeric_as_decimal(factors[0].type if len(factors) == 1 else call("mul", *factors).type)
             sums.append(self._sum_products(kind, branches, node, factors, f"{wish}_{name}"))
         count = self._count_values(branches, args, f"{wish}_n")
         return self._defined(wanted, count, call(wanted.function, count, *sums))

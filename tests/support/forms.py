@@ -1,6 +1,6 @@
 """Forms of the dictionary of functions beside the databases of their dialects: the same text, over the same random rows, is the same value.
 
-A form is asked for once for each choice of types that its arguments may have (:func:`_choices`). Values are all that a type has of odd ones; where a row is in
+A form is asked for once for each choice of types that its arguments may have (:func:`choices_of`). Values are all that a type has of odd ones; where a row is in
 error here it has to be in error there, and the other way round. What differs is told in the row of the dictionary (:attr:`Entry.differs`), and has to.
 """
 
@@ -30,7 +30,9 @@ from tests.support.listed import FAILED, is_listed
 __all__ = [
     "COLUMNS_SQL",
     "FAILED",
+    "NAMES",
     "TABLE",
+    "TYPES",
     "UNREADABLE",
     "Ask",
     "Asked",
@@ -39,6 +41,7 @@ __all__ = [
     "all_rows",
     "answer_forms",
     "arrow_rows",
+    "choices_of",
     "compare_forms",
     "insert",
     "judge",
@@ -301,7 +304,7 @@ def judge(dialect: str, rows: Sequence[Row], answered: Sequence[Asked]) -> dict[
 
 def _read(entry: Entry, form: Form, dialect: str, rows: Sequence[Row]) -> Iterator[Asked]:
     """A form with the values of rows here, for each choice of types that it takes."""
-    for number, kinds in enumerate(_choices(form.example(dialect))):
+    for number, kinds in enumerate(choices_of(form.example(dialect))):
         types = {name: TYPES[kind].with_null() for name, kind in kinds.items()}
         try:
             scalar = read_form(form, dialect, {**COLUMNS, **types})
@@ -320,7 +323,7 @@ def _read(entry: Entry, form: Form, dialect: str, rows: Sequence[Row]) -> Iterat
         yield replace(asked, ours=ours, reasons=reasons)
 
 
-def _choices(text: str) -> Iterator[dict[str, str]]:
+def choices_of(text: str) -> Iterator[dict[str, str]]:
     """Kinds of types for the placeholders of a form: the first of each; then the others, for all of one sort, and for the first one alone."""
     names = [w for w in dict.fromkeys(re.findall(r"\b[a-z]+\b", re.sub(r"'[^']*'", "", text))) if w in COLUMNS]
     first = {name: next(iter(NAMES[name])) for name in names}
