@@ -369,7 +369,7 @@ def ignored_in(
     Args:
         project: the project.
         coordinators: those that take drops.
-        taken: gives a coordinator's drops that are in the log already: nobody looks into them.
+        taken: gives a coordinator's drops that are in the log already: nobody looks into any but the newest of them.
     """
     members = set(coordinators)
     for entry in _entries(project.landing):
@@ -391,8 +391,9 @@ def ignored_in(
             hint = f"`cumulus coordinators add {entry.name}`, or move its drops to another one's folder"
             yield Ignored(printable(entry.path), "unknown-coordinator", f"there is no coordinator {entry.name}", hint)
         else:
-            done = taken(int(entry.name))
-            for drop in (drop for drop in _entries(Path(entry.path)) if drop.name not in done):
+            drops, done = _entries(Path(entry.path)), taken(int(entry.name))
+            old = {drop.name for drop in [drop for drop in drops if drop.name in done][:-NEWEST]}
+            for drop in (drop for drop in drops if drop.name not in old):
                 problem = _folder_problem(drop) or _find_drop_problem(Path(drop.path))
                 if problem is not None and problem[0] != "hidden":
                     yield Ignored(printable(drop.path), *problem)
