@@ -33,7 +33,8 @@ ALL = int(os.environ.get("TPCDS", "0")) >= 99
 SEED = int(os.environ.get("SEED", "0"))
 ATTEMPTS = 20  # at rows of which the query finds some
 
-SECONDS, MAPS = 3, 400  # the most are 0.6 s and 330 maps
+# the most are 0.56 s of CPU and 330 maps; 1 s is what there may be, on a machine that does little else
+SECONDS, MAPS = 3, 400
 
 
 @pytest.mark.parametrize("name", queries())
@@ -87,7 +88,7 @@ def engine_rows(rt: Runtime) -> list[Row] | None:
     try:
         table = read_view(rt, "v", tentative=True, ordered=False)
     except ViewInError as problem:
-        if not any(cause in problem.message for cause in (" / ", "a scalar subquery has several rows")):
+        if problem.kind not in ("division-by-zero", "scalar-subquery"):
             raise
         return None
     return list(zip(*(c.to_pylist() for c in table.columns), strict=True))
