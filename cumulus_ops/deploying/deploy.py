@@ -12,11 +12,13 @@ batch, during which none begins. Until then nobody is concerned. Whoever dies at
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Callable, Collection, Iterator, Sequence
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 
+import pyarrow as pa
 import pyarrow.compute as pc
 
 from cumulus_ops.catalog.records import LogFile, NewRun, Run, Step
@@ -38,7 +40,17 @@ from cumulus_ops.project.processes import reach
 from cumulus_ops.project.versions import epoch_end
 from cumulus_ops.publishing.telling import watch_step
 
-__all__ = ["BY_REQUEST", "Deployed", "abort", "deploy", "fill", "going_back", "previous", "previous_revision"]
+__all__ = [
+    "BY_REQUEST",
+    "Deployed",
+    "abort",
+    "deploy",
+    "fill",
+    "going_back",
+    "previous",
+    "previous_revision",
+    "some_cores",
+]
 
 #: Why a deployment was given up by a person.
 BY_REQUEST = "by request"
@@ -193,13 +205,31 @@ def _fill_up(
             begun = _begin(rt, change, back_to)
         base, upto = begun.base, rt.catalog.snapshots.newest()
         with rt.catalog.leases.step() as step:
-            events, runs = fill(rt, new, change, base, upto, step)
+            with some_cores(rt.project.deploy_cores):
+                events, runs = fill(rt, new, change, base, upto, step)
             reach("fill.before-commit")
             rt.catalog.revisions.commit_fill(begun.number, base, upto, runs)
             reach("fill.after-commit")
         begun, filled = replace(begun, base=upto), filled + events
         on_progress(f"filled up to epoch {upto}, {events:,} events")
     return begun, filled
+
+
+@contextmanager
+def some_cores(cores: int | None) -> Iterator[None]:
+    """Leave the other cores to whoever applies: work on so many, on half of them if None. Of the switch, for which batches wait, nothing is said."""
+    is_bound = hasattr(os, "sched_setaffinity")  # Linux; elsewhere Arrow's threads alone are fewer
+    allowed = os.sched_getaffinity(0) if is_bound else set(range(os.cpu_count() or 1))
+    chosen, threads = sorted(allowed)[-(cores or max(1, len(allowed) // 2)) :], pa.cpu_count()
+    pa.set_cpu_count(min(threads, len(chosen)))
+    if is_bound:
+        os.sched_setaffinity(0, chosen)
+    try:
+        yield
+    finally:
+        pa.set_cpu_count(threads)
+        if is_bound:
+            os.sched_setaffinity(0, allowed)
 
 
 def fill(

@@ -146,6 +146,7 @@ PLACES = {
     "reports",
     "program_file",
     "memory",
+    "deploy_cores",
     "dataflow",
     "view_files",
 }

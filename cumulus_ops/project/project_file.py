@@ -82,11 +82,12 @@ KEYS = (
         "program",
         "dialect",
     ),
-    *("state", "catalog", "publish", "validation", "executor", "layout", "memory", "dataflow"),
+    *("state", "catalog", "publish", "validation", "executor", "layout", "memory", "deploy", "dataflow"),
 )
 RELATION_KEYS = ("columns", "key", "rows", "file", "mode", "writers", "insert_only", "seals")
 DIALECTS = ("spark", "postgres", "duckdb", "mysql", "tsql", "snowflake", "bigquery", "trino")
 ROWS_MAX = 10**15
+CORES_MAX = 4096
 #: Where Spark is, for projects that do not say so: `cumulus up` tells it those that it runs.
 REMOTE = "CUMULUS_SPARK_REMOTE"
 NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
@@ -140,6 +141,7 @@ def load_project(path: Path, environment: Mapping[str, str] | None = None) -> Pr
         "layout": read(lambda: _layout(root), None),
         "batch_rows": read(lambda: _batch_rows(root), 0),
         "memory": read(lambda: _memory(root.get("memory")), None),
+        "deploy_cores": read(lambda: _deploy_cores(root), None),
         "corrections": read(lambda: _corrections(root), None),
         "patience": read(lambda: _patience(root.get("coordinators")), None),
         "dataflow": read(lambda: _dataflow(root, folder), None),
@@ -285,6 +287,11 @@ def _sources(root: Section) -> tuple[SourceSettings, ...]:
 def _batch_rows(root: Section) -> int:
     batches = _sub(root, "batches", ("rows",))
     return _integer(batches, "rows", Project.batch_rows, 1, SEQUENCES_MAX) if batches else Project.batch_rows
+
+
+def _deploy_cores(root: Section) -> int | None:
+    item = _get(_sub(root, "deploy", ("cores",)), "cores")
+    return item.integer(1, CORES_MAX) if item else None
 
 
 def _corrections(root: Section) -> CorrectionSettings:

@@ -114,6 +114,7 @@ WITHOUT_MEANING: dict[str, Edit] = {
     "memory": text("cumulus.yaml", "executor:", "memory: 1GB\nexecutor:"),
     "a dialect in which they mean the same": text("cumulus.yaml", "state:", "dialect: mysql\nstate:"),
     "words of that dialect": text(CITIES, "c_city,", "`c_city`,"),
+    "cores of deployments": text("cumulus.yaml", "executor:", "deploy: {cores: 1}\nexecutor:"),
     "an epoch's length": text("cumulus.yaml", "length: 5m", "length: 7m"),
 }
 WITH_MEANING: dict[str, Edit] = {
