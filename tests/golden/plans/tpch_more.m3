@@ -175,8 +175,8 @@ VIEW q11[ps_partkey INT, value DECIMAL(38, 2) NULL]
   COLUMNS ps_partkey = ps_partkey,
     value = value
   ORDER BY 2 DESC
-  CHECKS q11_failed FAILS 'sum' OF () AT 'q11' 1 1 1,
-    q11_failed_2 FAILS 'sum' OF () AT 'q11' 1 1 1
+  CHECKS q11_failed FAILS 'sum(ps_supplycost * ps_availqty)' OF () AT 'q11' 16 5 32 'sum(ps_supplycost * ps_availqty)',
+    q11_failed_2 FAILS 'sum(ps_supplycost * ps_availqty)' OF () AT 'q11' 18 13 32 'sum(ps_supplycost * ps_availqty)'
   SQL '-- TPC-H Q11, important stock identification; validation parameters NATION = GERMANY, FRACTION = 0.0001.
 select
     ps_partkey,
@@ -245,7 +245,7 @@ VIEW q15[s_suppkey INT, s_name STRING, s_address STRING, s_phone STRING, total_r
     s_phone = s_phone,
     total_revenue = total_revenue
   ORDER BY 1
-  CHECKS q15_failed FAILS 'total_revenue' OF () AT 'q15' 1 1 1
+  CHECKS q15_failed FAILS 'sum(l_extendedprice * (1 - l_discount))' OF () AT 'q15' 5 9 39 'sum(l_extendedprice * (1 - l_discount))'
   SQL '-- TPC-H Q15, top supplier; validation parameter DATE = 1996-01-01. The view of the specification is a WITH.
 with revenue as (
     select
