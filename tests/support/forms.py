@@ -238,7 +238,7 @@ def compare_forms(
 ) -> tuple[dict[str, list[Any]], int]:
     """Forms that are something else than in the database of their dialect, with up to three rows each; and how many were compared."""
     answered = answer_forms(dialect, rows, ask, names, all_types=all_types)
-    return judge(dialect, rows, answered), len(answered)
+    return judge(dialect, rows, answered, complete=all_types), len(answered)
 
 
 def answer_forms(
@@ -286,11 +286,20 @@ def _small(asked: Asked, spared: tuple[str, ...] | None) -> tuple[str, ...]:
 UNSEEN = {("elapsed", "differs")}
 
 
-def judge(dialect: str, rows: Sequence[Row], answered: Sequence[Asked]) -> dict[str, list[Any]]:
-    """Form -> up to three rows that are something else there, and are not said to be; name of a row of the dictionary -> what it says to differ and does not."""
+def judge(
+    dialect: str, rows: Sequence[Row], answered: Sequence[Asked], *, complete: bool = True
+) -> dict[str, list[Any]]:
+    """Form -> up to three rows that are something else there, and are not said to be; name of a row of the dictionary -> what it says to differ and does not.
+
+    The latter only where all is compared (``complete``).
+    """
     wrong: dict[str, list[Any]] = {}
     listed = {
-        (a.entry.name, what) for a in answered for what in ("differs", "errors") if dialect in getattr(a.entry, what)
+        (a.entry.name, what)
+        for a in answered
+        if complete
+        for what in ("differs", "errors")
+        if dialect in getattr(a.entry, what)
     } - UNSEEN
     for asked in answered:
         pairs = zip(rows, asked.ours, asked.theirs or (), strict=True)

@@ -108,7 +108,7 @@ WHERE: Mapping[tuple[str, str], Where] = {
     ("make_timestamp", "postgres"): _has_long_seconds, ("make_timestamp", "duckdb"): _has_long_seconds, ("timestamp_from_parts", "postgres"): _has_long_seconds,
     ("cast", "postgres"): _is_text_of, ("cast", "duckdb"): _is_text_of, ("round_even", "duckdb"): lambda row, *_: row["x"] == -(2**63), ("plus", "duckdb"): _of_multiplied,
     ("width_bucket", "postgres"): lambda row, form, ours, theirs: _is_odd_width(row) and FAILED not in (ours, theirs) and None not in (ours, theirs) and abs(ours - theirs) <= 1,
-    ("power", "duckdb"): lambda row, form, ours, theirs: row["f"] == 0 and ours == FAILED, ("power", "spark"): lambda row, form, ours, theirs: abs(row["f"]) == 1 and math.isinf(row["g"]),
+    ("power", "duckdb"): lambda row, form, ours, theirs: row["f"] == 0 and ours == FAILED, ("power", "spark"): lambda row, form, ours, theirs: (abs(row["f"]) == 1 and math.isinf(row["g"])) or (row["f"] == 0 and ours == FAILED),
     ("pmod", "spark"): lambda row, *_: row["x"] < 0 and row["z"] in (-math.inf, -(2**63)), ("abs", "spark"): _fails_there, ("negative", "spark"): _fails_there, ("factorial", "spark"): lambda row, form, ours, theirs: theirs == FAILED and abs(row["n"]) >= 2**31,
     ("safe_divide", "spark"): lambda row, form, ours, theirs: isinstance(theirs, float) and abs(theirs - float(ours)) < 1e-9, ("cast", "spark"): _is_text_of,
     ("seconds_between", "spark"): lambda row, form, ours, theirs: isinstance(theirs, datetime.timedelta) and theirs.days == ours,
