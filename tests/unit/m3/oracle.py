@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import datetime
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from decimal import Decimal
 from typing import Any
 
@@ -23,9 +24,10 @@ def duckdb_type(t: Type) -> str:
     return {"int": "BIGINT", "string": "VARCHAR", "bool": "BOOLEAN"}.get(t.kind, str(t))
 
 
-def recompute(relations: Sequence[Relation], tables: dict[str, Counter[Row]], sql: str) -> list[Row]:
-    """The rows that DuckDB gives for ``sql`` over the tables."""
-    with duckdb.connect() as connection:
+@contextmanager
+def stored(relations: Sequence[Relation], tables: dict[str, Counter[Row]]) -> Iterator[duckdb.DuckDBPyConnection]:
+    """A database of DuckDB with the tables."""
+    with duckdb.connect(config={"threads": 1}) as connection:
         for relation in relations:
             columns = ", ".join(f'"{c.name}" {duckdb_type(c.type)}' for c in relation.columns)
             connection.execute(f'CREATE TABLE "{relation.name}" ({columns})')
@@ -33,6 +35,12 @@ def recompute(relations: Sequence[Relation], tables: dict[str, Counter[Row]], sq
             if rows:
                 marks = ", ".join("?" for _ in relation.columns)
                 connection.executemany(f'INSERT INTO "{relation.name}" VALUES ({marks})', [list(r) for r in rows])
+        yield connection
+
+
+def recompute(relations: Sequence[Relation], tables: dict[str, Counter[Row]], sql: str) -> list[Row]:
+    """The rows that DuckDB gives for ``sql`` over the tables."""
+    with stored(relations, tables) as connection:
         return connection.execute(sql).fetchall()
 
 
