@@ -117,7 +117,7 @@ def _anonymous(reader: Reader, node: exp.Expr) -> Term:
 
 
 #: Operations that Spark has not, or not exactly: functions of Arrow compute them.
-EXACTLY = ("gcd", "lcm", "factorial", "width_bucket", "round_even")
+EXACTLY = ("gcd", "lcm", "factorial", "width_bucket", "round_even", "trunc")
 
 
 @dataclass(frozen=True)
@@ -137,7 +137,7 @@ def _operation(reader: Reader, node: exp.Expr) -> Term:
         terms = [reader.read(n) for n in node.expressions]
         to = entry.result_type([_Typed(t.known, t.value) for t in terms])
         nodes = [as_type(t, INT) if entry.parameter(i) == "int" else t.node for i, t in enumerate(terms)]
-        nodes += [number(0)] if node.name == "round_even" and len(nodes) == 1 else []
+        nodes += [number(0)] if node.name in ("round_even", "trunc") and len(nodes) == 1 else []
         return Term(reader.exactly(node.name, to, *nodes), to)
     result = entry.result
     if entry.spark and not isinstance(result, Type):
