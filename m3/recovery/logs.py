@@ -44,6 +44,9 @@ class PayloadLog:
     def __len__(self) -> int:
         return len(self.outputs)
 
+    def __deepcopy__(self, _: object) -> PayloadLog:
+        return PayloadLog(list(self.outputs))  # an output is never changed
+
     def append(self, output: Output) -> None:
         """Keep what was made. Times ascend, but for what a node whose inputs commute makes again (decision 74)."""
         if not self.outputs or self.outputs[-1].time < output.time:
@@ -100,6 +103,11 @@ class DiffLog:
     folded: dict[str, Clock] = field(default_factory=dict)
     #: The nodes whose diffs are kept; all, if not given.
     roots: frozenset[str] | None = None
+
+    def __deepcopy__(self, _: object) -> DiffLog:
+        diffs = {root: dict(known) for root, known in self.diffs.items()}
+        times = {root: list(known) for root, known in self.times.items()}
+        return DiffLog(diffs, times, dict(self.cut), dict(self.folded), self.roots)  # a clock is never changed
 
     def note(self, diff: Clock) -> bool:
         """Keep a linear diff, and what it tells of the nodes below its root; of two of the same message, the one with more levels.
