@@ -119,6 +119,16 @@ def changing(out: Path, sf: float, edits: int, spark_every: int, seed: int) -> N
 
 
 @experiment.command()
+@click.option("--sf", default=0.3, show_default=True, help="TPC-H's scale factor.")
+@click.pass_obj
+def edits(out: Path, sf: float) -> None:
+    """What deployments cost beside recomputing everything: 20 edits of a project of 17 views."""
+    from benchmarks.experiments.edits import run_edits
+
+    run_edits(out, sf)
+
+
+@experiment.command()
 @click.pass_obj
 def plots(out: Path) -> None:
     """Draw all plots anew from the data."""

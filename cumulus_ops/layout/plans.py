@@ -332,14 +332,62 @@ def plan_program(program: Program, scheme: str, given: Choices = NOTHING) -> Pro
     Raises:
         ProgramError: relations or derivations are more than a version can number.
     """
-    read = as_snapshot(program) if scheme_named(scheme).summed else program
-    single = [plan for relation in read.relations for plan in plan_statements(read, relation.name)]
-    single += [p for d in read.derivations for p in plan_trigger(read, read.trigger(d.map, 0))]
-    single += plan_trigger(read, read.trigger(START, 1))
+    versions = scheme_named(scheme)
+    single = _plan_each(as_snapshot(program) if versions.summed else program)
     alike = find_groups(program, single, given.alike)
     groups, plans, moves = project_groups(program, alike, group_statements(alike, single), given)
     plans = note_taken(plans)
     group_of = {name: group.name for group in groups for name in group.members}
+    copies = _find_copies(program, groups, group_of, plans, given)
+    plans = [replace(p, reads=tuple(_serve_read(r, copies[r.path.map][1]) for r in p.reads)) for p in plans]
+    paths = {name: paths for name, (paths, _) in copies.items()}
+    ranks, stages = _number_places(program, versions, given)
+    choices = Choices(
+        tuple(group.members for group in alike),
+        (*given.moves, *(move for move in moves if move not in given.moves)),
+        paths,
+        {**given.ranks, **ranks},
+        stages,
+    )
+    by_target: dict[str, list[StatementPlan]] = {group.name: [] for group in groups}
+    for plan in plans:
+        if plan.relation != START:
+            by_target[plan.target].append(plan)
+    layers = [
+        (tuple(name for name in layer if name in by_target), is_cyclic(program, layer)) for layer in strata(program)
+    ]
+    return ProgramPlan(
+        program,
+        versions,
+        {group.name: group for group in groups},
+        tuple(layer for layer, _ in layers if layer),
+        tuple(is_cycle for layer, is_cycle in layers if layer),
+        {name: tuple(statements) for name, statements in by_target.items()},
+        paths,
+        {r.name: _find_used_columns(program, r.name) for r in program.relations},
+        ranks,
+        plan_derivations(program, stages, lambda name, lookup: copies[group_of[name]][1][lookup]),
+        frozenset(name for name, rank in derivation_ranks(program).items() if rank == 0 and name in by_target),
+        tuple(plan for plan in plans if plan.relation == START),
+        choices,
+    )
+
+
+def _plan_each(program: Program) -> list[StatementPlan]:
+    """All statements, each by itself."""
+    plans = [plan for relation in program.relations for plan in plan_statements(program, relation.name)]
+    plans += [plan for d in program.derivations for plan in plan_trigger(program, program.trigger(d.map, 0))]
+    return plans + plan_trigger(program, program.trigger(START, 1))
+
+
+def _find_copies(
+    program: Program,
+    groups: Sequence[Group],
+    group_of: Mapping[str, str],
+    plans: Sequence[StatementPlan],
+    given: Choices,
+) -> dict[str, tuple[tuple[AccessPath, ...], Mapping[Lookup, AccessPath]]]:
+    """The copies of each group that its lookups need, those that are chosen already among them; and which of them serves which lookup."""
     lookups: dict[str, list[Lookup]] = {group.name: [] for group in groups}
     for plan in plans:
         for ref in plan.reads:
@@ -347,43 +395,20 @@ def plan_program(program: Program, scheme: str, given: Choices = NOTHING) -> Pro
     for derived in program.derivations:
         for name, lookup in derivation_lookups(program, derived):
             lookups[group_of[name]].append(lookup)
-    copies = {
-        group.name: choose_copies(group, lookups[group.name], given.copies.get(group.name, ())) for group in groups
-    }
-    plans = [replace(p, reads=tuple(_serve_read(r, copies[r.path.map][1]) for r in p.reads)) for p in plans]
-    by_target: dict[str, list[StatementPlan]] = {group.name: [] for group in groups}
-    for plan in plans:
-        if plan.relation != START:
-            by_target[plan.target].append(plan)
-    layers = [[name for name in layer if name in by_target] for layer in strata(program)]
-    cyclic = [is_cyclic(program, layer) for layer in strata(program)]
-    depends = derivation_ranks(program)
-    versions = scheme_named(scheme)
+    return {g.name: choose_copies(g, lookups[g.name], given.copies.get(g.name, ())) for g in groups}
+
+
+def _number_places(program: Program, versions: VersionScheme, given: Choices) -> tuple[dict[str, int], dict[str, int]]:
+    """The places of relations, and of derivations, in a batch.
+
+    Raises:
+        ProgramError: they are more than a version can number.
+    """
     last = versions.first_stage if versions.summed else RELATIONS_MAX
-    ranks = _number([r.name for r in program.relations], given.ranks, 0, last, "relations")
-    derived_maps = [d.map for d in program.derivations]
-    stages = _number(derived_maps, given.stages, versions.first_stage, versions.places, "derivations")
-    choices = Choices(
-        tuple(group.members for group in alike),
-        (*given.moves, *(move for move in moves if move not in given.moves)),
-        {name: paths for name, (paths, _) in copies.items()},
-        {**given.ranks, **ranks},
-        stages,
-    )
-    return ProgramPlan(
-        program,
-        versions,
-        {group.name: group for group in groups},
-        tuple(tuple(layer) for layer in layers if layer),
-        tuple(is_cycle for is_cycle, layer in zip(cyclic, layers, strict=True) if layer),
-        {name: tuple(statements) for name, statements in by_target.items()},
-        {name: paths for name, (paths, _) in copies.items()},
-        {r.name: _find_used_columns(program, r.name) for r in program.relations},
-        ranks,
-        plan_derivations(program, stages, lambda name, lookup: copies[group_of[name]][1][lookup]),
-        frozenset(name for name, rank in depends.items() if rank == 0 and name in by_target),
-        tuple(plan for plan in plans if plan.relation == START),
-        choices,
+    relations, derived = [r.name for r in program.relations], [d.map for d in program.derivations]
+    return (
+        _number(relations, given.ranks, 0, last, "relations"),
+        _number(derived, given.stages, versions.first_stage, versions.places, "derivations"),
     )
 
 
