@@ -282,10 +282,6 @@ def _small(asked: Asked, spared: tuple[str, ...] | None) -> tuple[str, ...]:
     return () if spared is None else tuple(n for n in asked.kinds if PLACEHOLDERS[n] == "int" and n not in spared)
 
 
-#: What differs and is not drawn.
-UNSEEN = {("elapsed", "differs")}
-
-
 def judge(
     dialect: str, rows: Sequence[Row], answered: Sequence[Asked], *, complete: bool = True
 ) -> dict[str, list[Any]]:
@@ -300,7 +296,7 @@ def judge(
         if complete
         for what in ("differs", "errors")
         if dialect in getattr(a.entry, what)
-    } - UNSEEN
+    }
     for asked in answered:
         pairs = zip(rows, asked.ours, asked.theirs or (), strict=True)
         differing = [(row, a, b) for row, a, b in pairs if not asked.cannot_hold(row) and not agree(a, b)]
