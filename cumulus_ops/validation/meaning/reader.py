@@ -209,7 +209,8 @@ class Reader:
         """The condition of WHERE, HAVING, ON or QUALIFY."""
         self.filtering = True
         try:
-            return self.read(node).node
+            found = self.read(node).node
+            return cast(found, BOOL) if isinstance(node.unnest(), exp.Null) else found
         finally:
             self.filtering = False
 
