@@ -19,6 +19,8 @@ from tests.support.sharing import share_bytecode, share_catalogs, use_memory
 use_memory()  # before pytest asks where temporary folders lie
 share_bytecode()
 os.environ.setdefault("PYSPARK_PYTHON", sys.executable)  # Spark's workers must find this environment's packages
+#: Spark's JVM compiles each of many small plans, and runs it once: its second compiler and its parallel collector cost more than half of its time (39.6 s of a processor, and 16.9 s without).
+os.environ.setdefault("SPARK_SUBMIT_OPTS", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
 
 #: What the tests draw at random is the same in each run, so that a change that fails is the change's fault. ``--hypothesis-profile=random`` draws anew.
 settings.register_profile("fixed", derandomize=True, print_blob=True)
