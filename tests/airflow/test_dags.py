@@ -185,6 +185,7 @@ def test_a_deployment_is_planned_approved_and_done(dags):
     assert {name: dag.params.get_param(name).resolve() for name in dag.params} == {
         "rollback": False,
         "give_up": False,
+        "replan": False,
         "rows": True,
     }
     assert not dag.get_task("approve").params, "who answers is asked yes or no, and not for the run's own form again"

@@ -244,7 +244,7 @@ def _write_out(form: Form, dialect: str | None) -> Iterator[str]:
     write, read = FORMATS[None if dialect == GENERIC else dialect]
     texts = {**COLUMNS, "format": f"'{write}'", "joda": "'yyyy-MM-dd HH:mm:ss'"}
     if "format" in form.text and re.search(r"\bs\b", form.text):
-        texts |= {"s": "CAST(d AS VARCHAR)" if dialect != "mysql" else "CAST(d AS CHAR)", "format": f"'{read}'"}
+        texts |= {"s": "CAST(d AS VARCHAR)" if dialect != "mysql" else "CAST(d AS CHAR(10))", "format": f"'{read}'"}
     if "joda" in form.text and re.search(r"\bs\b", form.text):
         texts |= {"s": "CAST(d AS VARCHAR)", "joda": "'yyyy-MM-dd'"}
     if "CAST(s AS" in form.meaning:

@@ -129,8 +129,14 @@ EXTREMES_OF_SETS = {
 }
 FIRSTS = {"any_value", "arbitrary", "first", "first_value", "last", "last_value"}
 NEIGHBOURS = {"first", "first_value", "last", "last_value", "lag", "lead", "nth_value"}
-#: Words that change nothing: DISTINCT of an extreme, NULLs of what skips them anyhow or by default does not, the order of a median.
+#: What is the same in any order.
+WITHOUT_ORDER = {
+    "avg", "sum", "count", "countif", "min", "max", "every", "some", "bool_and", "bool_or", "booland_agg", "boolor_agg", "logical_and", "logical_or",
+    "stddev", "stddev_pop", "stddev_samp", "stdev", "var_pop", "var_samp", "variance", "variance_pop", "variance_samp",
+}  # fmt: skip
+#: Words that change nothing: DISTINCT of an extreme, NULLs of what skips them anyhow or by default does not, the order of a sum.
 IDLE = {
+    "{}({} ORDER BY t)": WITHOUT_ORDER,
     "{}(DISTINCT {})": EXTREMES_OF_SETS | {"array_unique_agg"},
     "{}({}) IGNORE NULLS": FIRSTS | {"array_agg in spark"}, "{}({} IGNORE NULLS)": FIRSTS | {"array_agg in spark"},
     "{}({}) RESPECT NULLS": FIRSTS | NEIGHBOURS | {"array_agg in postgres", "array_agg in duckdb"},
