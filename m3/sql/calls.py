@@ -78,7 +78,9 @@ def read_call(node: exp.Expr, names: Names, read: Callable[[exp.Expr], Scalar]) 
     if isinstance(inner, exp.Order) and inner.this and type(node) not in (*ORDERED, exp.AnyValue):
         for key in inner.expressions:
             read(key.this)
-        inner = inner.this  # the sum, the number and the extremes of values are the same in any order; ANY_VALUE would be the first
+        inner = (
+            inner.this
+        )  # the sum, the number and the extremes of values are the same in any order; ANY_VALUE would be the first
     unique = isinstance(inner.this if isinstance(inner, exp.Order) else inner, exp.Distinct)
     if type(node) in OF_PAIRS:
         return _read_pairs(node, names, read, where)

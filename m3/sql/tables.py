@@ -453,10 +453,11 @@ def parse_with_views(
 def complete_texts(
     relations: Sequence[Relation], views: Mapping[str, str], dialect: str | None = None
 ) -> dict[str, str]:
-    """The text of each view by itself, with those that it reads, as :attr:`m3.program.View.sql` keeps it. A view that is no SQL, or reads itself, has none.
+    """The text of each view by itself, with those that it reads, as :attr:`m3.program.View.sql` keeps it. One that mentions no other view is not
+    read, be it SQL or not; one that does, and cannot be read, has none.
 
     >>> from m3.sql.show import EXAMPLE
-    >>> complete_texts(EXAMPLE, {"v": "SELECT  1", "w": "SELECT * FROM v", "u": "SELECT 'w", "x": "SELECT * FROM x"})
+    >>> complete_texts(EXAMPLE, {"v": "SELECT  1", "w": "SELECT * FROM v", "u": "SELECT 'w"})
     {'v': 'SELECT  1', 'w': 'WITH v AS (SELECT 1) SELECT * FROM v'}
     """
     found = {}
