@@ -132,7 +132,7 @@ def test_without_published_rows_what_is_read_is_compared_and_said(rt: Runtime) -
     found = observed(validate(unpublished, 0))
     assert found["top"][1] == "7 rows, all equal; nothing is published; as it is read, in this order: 3 rows, all equal"
     assert found["totals"][1] == "1 rows, all equal; nothing is published"
-    with patch.object(type(rt.catalog.results), "published", lambda _: {}):
+    with patch.object(type(rt.catalog.results), "published_in", lambda *_: {}):
         assert "not published, or not yet" in observed(validate(rt, 0))["totals"][1]
 
 

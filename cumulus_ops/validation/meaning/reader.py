@@ -218,7 +218,7 @@ class Reader:
         """A call of one of :data:`~cumulus_ops.validation.meaning.exact.FUNCTIONS`."""
         needed = Needed(function, to.with_null(False))
         self.options.needed.add(needed)
-        return exp.Anonymous(this=needed.name, expressions=[a.copy() for a in args])
+        return exp.Anonymous(this=needed.name, expressions=[_kept_from_comparison(a) for a in args])
 
     @property
     def dialect(self) -> str | None:
@@ -378,3 +378,12 @@ VALUES: Mapping[type[exp.Expr], Rule] = {
 
 def _in_parentheses(inner: Term) -> Term:
     return Term(exp.Paren(this=inner.node), inner.type, inner.value)
+
+
+def _kept_from_comparison(argument: exp.Expr) -> exp.Expr:
+    """An argument of a function in Python. Spark looks in its executors whether two arguments are the same, if both are deterministic; for a scalar
+    subquery it asks the plan, whose cached tables are not there, and fails. So one with a subquery says that it is not deterministic."""
+    if argument.find(exp.Subquery, exp.Select) is None:
+        return argument.copy()
+    always = exp.GTE(this=exp.Anonymous(this="SPARK_PARTITION_ID"), expression=exp.Literal.number(0))
+    return exp.If(this=always, true=argument.copy(), false=exp.Null())
