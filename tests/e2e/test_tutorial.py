@@ -141,7 +141,8 @@ def answer(api, option, chosen):
     run, deadline, is_answered = api.trigger("bikes_deploy", chosen), time.monotonic() + LATER_S, False
     while time.monotonic() < deadline:
         with suppress(OSError):  # busy, or it does not ask yet
-            if not is_answered:
+            # The question can be read before its task waits; an answer that comes in between wakes nobody up.
+            if not is_answered and api.states("bikes_deploy", run)["approve"] == "awaiting_input":
                 api.answer("bikes_deploy", run, "approve", option)
                 is_answered = True
             if {r["dag_run_id"]: r["state"] for r in api.runs("bikes_deploy")}[run] in ("success", "failed"):

@@ -66,8 +66,8 @@ VIEW q11[ps_partkey INT, value DECIMAL(38, 2) NULL]
   COLUMNS ps_partkey = ps_partkey,
     value = value
   ORDER BY 2 DESC
-  CHECKS q11_failed FAILS 'sum' OF () AT 'q11' 1 1 1,
-    q11_failed_2 FAILS 'sum' OF () AT 'q11' 1 1 1
+  CHECKS q11_failed FAILS 'sum(ps_supplycost * ps_availqty)' OF () AT 'q11' 16 5 32 'sum(ps_supplycost * ps_availqty)',
+    q11_failed_2 FAILS 'sum(ps_supplycost * ps_availqty)' OF () AT 'q11' 18 13 32 'sum(ps_supplycost * ps_availqty)'
   SQL '-- TPC-H Q11, important stock identification; validation parameters NATION = GERMANY, FRACTION = 0.0001.
 select
     ps_partkey,

@@ -1,4 +1,4 @@
-"""Today's version takes on projects under way, as an earlier one has left them. ``UPDATE_STATES=1 pytest tests/golden/test_stored_states.py`` stores them anew, as today's
+"""Today's version takes on projects under way, as an earlier one has left them. ``UPDATE_STATES=1 pytest tests/golden/test_golden_states.py`` stores them anew, as today's
 version leaves them: only when a format has changed on purpose, or what they are."""
 
 from __future__ import annotations
