@@ -83,6 +83,11 @@ def test_a_record_that_cannot_be_read_is_a_problem_with_a_hint(tmp_path, text):
 
 
 def test_a_child_is_known_by_how_it_ends(tmp_path):
-    child = Child("child", [sys.executable, "-c", "import signal; signal.pause()"], tmp_path, None, signal.SIGINT)
+    # A signal that comes while Python still imports may be swallowed there.
+    ready = tmp_path / "ready"
+    code = f"import pathlib, signal; pathlib.Path({str(ready)!r}).touch(); signal.pause()"
+    child = Child("child", [sys.executable, "-c", code], tmp_path, None, signal.SIGINT)
+    while not ready.exists():
+        child.require_running()
     assert end_all([child.known]) == ["child"]
     assert child.process.wait(10) in (-signal.SIGINT, 1)
