@@ -254,7 +254,8 @@ class World:
                 continue
             did = [output for _, output in sorted(self.did[name].items())]
             if work.kind == "source":
-                assert len(did) == self.inputs[name]
+                made = [work.process(state, "", mix(name, number + 1)) for number in range(self.inputs[name])]
+                assert [dict(output.payloads) for output in did] == made, f"{name} did not inject what came"
             else:
                 self.judge_inputs(name, did, truth)
             if work.stateful and work.kind != "source":
