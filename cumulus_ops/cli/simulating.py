@@ -86,7 +86,8 @@ def _experiment(name: str) -> click.Command:
 @click.option(
     "--protocol",
     required=True,
-    help="Which protocol; `--protocol list` names them. `recovery` follows one of three nodes that fail.",
+    help="Which protocol; `--protocol list` names them. `recovery` follows one of three nodes that fail, in a dataflow that the "
+    "seed draws; what else can be chosen is for protocols.",
 )
 @click.option(
     "--event",

@@ -75,12 +75,13 @@ def read_call(node: exp.Expr, names: Names, read: Callable[[exp.Expr], Scalar]) 
     if isinstance(node, exp.Filter):
         where, node = read(node.expression.this), node.this
     inner = node.this
-    if isinstance(inner, exp.Order) and inner.this and type(node) not in (*ORDERED, exp.AnyValue):
+    if isinstance(inner, exp.Order) and isinstance(node, exp.AnyValue):
+        name = names.context.source.name(node)
+        names.fail(node, f"{name} in an order is not any value", "ordered-any-value", "FIRST(.. ORDER BY ..)")
+    if isinstance(inner, exp.Order) and inner.this and type(node) not in ORDERED:
         for key in inner.expressions:
             read(key.this)
-        inner = (
-            inner.this
-        )  # the sum, the number and the extremes of values are the same in any order; ANY_VALUE would be the first
+        inner = inner.this  # the sum, the number and the extremes of values are the same in any order
     unique = isinstance(inner.this if isinstance(inner, exp.Order) else inner, exp.Distinct)
     if type(node) in OF_PAIRS:
         return _read_pairs(node, names, read, where)

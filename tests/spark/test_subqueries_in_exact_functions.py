@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from decimal import Decimal
+
 import pytest
 from pyspark.sql import SparkSession
 
@@ -20,8 +22,6 @@ PAID = Relation("paid", (Column("k", INT), Column("g", INT), Column("x", decimal
 
 @pytest.mark.parametrize("rows", [40, 4000])
 def test_a_sum_is_compared_with_a_share_of_all(rows: int, spark: SparkSession) -> None:
-    from decimal import Decimal
-
     held = [(k, k % 7, Decimal(k).scaleb(-2)) for k in range(rows)]
     sql = (
         "SELECT g, SUM(x * k) AS total FROM paid GROUP BY g HAVING SUM(x * k) > (SELECT SUM(x * k) * 0.1427 FROM paid)"

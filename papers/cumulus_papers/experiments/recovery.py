@@ -17,6 +17,7 @@ from m3.recovery.messages import Data
 
 __all__ = ["CLOCKS", "RECOVERY"]
 
+#: Inputs a second, over all sources.
 RATE = 400.0
 
 

@@ -59,6 +59,7 @@ def underlined(sql: str, error: M3Error) -> str:
         ("select count(*) from r having count(*)", "type-mismatch", "count(*)"),
         ("select string_agg(s, s) from r", "type-mismatch", "s, s"),
         ("select max(x, 2) from r", "wrong-arity", "max(x, 2)"),
+        ("select any_value(x order by k) from r", "ordered-any-value", "any_value(x order by k)"),
         ("select approx_quantile(x, 0.5) from r", "unsupported-aggregate", "approx_quantile(x, 0.5)"),
         ("select corr(x, s) from r", "type-mismatch", "corr(x, s)"),
         ("select median(s) from r", "type-mismatch", "s"),
