@@ -67,7 +67,8 @@ def _select_incorporated() -> ScalarSelect[Any]:
     return select(case((lowest < refreshed, lowest), else_=refreshed)).select_from(t.program).scalar_subquery()
 
 
-RUN_FIELDS = [t.run.c[name] for name in Run.__dataclass_fields__]
+NAMES = tuple(Run.__dataclass_fields__)
+RUN_FIELDS = [t.run.c[name] for name in NAMES]
 
 
 class Commits(Part):
@@ -110,7 +111,10 @@ class Commits(Part):
         """The runs visible at ``at`` that came after commit ``since``."""
         r = t.run.c
         visible = (r.commit > since, r.commit <= at, or_(r.retired_by.is_(None), r.retired_by > at))
-        return [Run(*row) for row in self._db.read(select(*RUN_FIELDS).where(*visible).order_by(r.id))]
+        return [
+            Run(**dict(zip(NAMES, row, strict=True)))
+            for row in self._db.read(select(*RUN_FIELDS).where(*visible).order_by(r.id))
+        ]
 
     def begin_apply(self, batch: int, step: Step) -> int:
         """Announce that a batch is about to be applied: draw its ticket (once), and keep what it will read from merging, until

@@ -261,7 +261,7 @@ def clock_s(connection: Connection) -> float:
 
 
 #: The newest migration.
-SCHEMA = "0030"
+SCHEMA = "0031"
 
 Result = TypeVar("Result")
 BUSY_TIMEOUT_MS = 60_000

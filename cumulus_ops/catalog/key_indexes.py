@@ -20,6 +20,7 @@ __all__ = ["WITHOUT", "KeyIndexes", "change_key_indexes", "forget_key_runs", "lo
 
 #: States of batches whose events are not in the log any more: of a retried one the retry has them.
 WITHOUT = ("retried", "dropped")
+NAMES = tuple(KeyRun.__dataclass_fields__)
 
 
 def _say_moved(relation: str) -> Conflict:
@@ -84,14 +85,14 @@ class KeyIndexes(Part):
         """The key index of a relation; None if there is none."""
         i, r, f = t.key_index.c, t.key_run.c, t.log_file.c
         beyond = select(f.id).where(f.id > i.covers, f.relation == i.relation).exists()
-        fields = (i.version, i.signature, i.covers, beyond, *[r[name] for name in KeyRun.__dataclass_fields__])
+        fields = (i.version, i.signature, i.covers, beyond, *[r[name] for name in NAMES])
         here = (r.relation == i.relation) & r.retired_by.is_(None)
         query = select(*fields).select_from(t.key_index.outerjoin(t.key_run, here)).where(i.relation == relation)
         rows = self._db.read(query)  # one statement: all of it is as of one moment
         if not rows:
             return None
         version, signature, covers, is_behind = rows[0][:4]
-        runs = tuple(KeyRun(*row[4:]) for row in rows if row[4] is not None)
+        runs = tuple(KeyRun(**dict(zip(NAMES, row[4:], strict=True))) for row in rows if row[4] is not None)
         return KeyIndex(relation, version, signature, covers, bool(is_behind), runs)
 
     def runs(self) -> dict[str, list[tuple[int, int]]]:

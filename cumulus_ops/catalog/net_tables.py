@@ -23,7 +23,8 @@ __all__ = ["LogSince", "NetTable", "NetTables", "forget_net_tables"]
 @dataclass(frozen=True)
 class NetTable:
     """The rows of a ``relation`` as of the end of an ``epoch``. ``base``: the epoch of the net table that it was made from, with the log since; None if
-    from the whole log. ``columns``: their names in the log, as JSON. ``proved``: a validation has computed the same from these."""
+    from the whole log. ``columns``: their names in the log, as JSON. ``proved``: a validation has computed the same from these. ``total``: as that of log
+    files."""
 
     relation: str
     epoch: int
@@ -33,6 +34,7 @@ class NetTable:
     rows: int
     checksums: str
     proved: bool = False
+    total: int | None = None
 
     def has(self, columns: Collection[str]) -> bool:
         """Whether it has such columns, by their names in the log. Of one that it does not have, the log may have values."""
@@ -41,7 +43,7 @@ class NetTable:
     @property
     def file(self) -> LogFile:
         """Its file, which can stand for the log up to its epoch."""
-        return LogFile(0, self.relation, self.path, self.rows, "", 0, 0, self.checksums)
+        return LogFile(0, self.relation, self.path, self.rows, "", 0, 0, self.checksums, total=self.total)
 
 
 @dataclass(frozen=True)

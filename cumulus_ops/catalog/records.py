@@ -102,6 +102,7 @@ class NewQuarantine:
     reasons: Mapping[str, int] = field(default_factory=dict)
     transactional: bool = False
     checksums: str | None = None
+    content: int | None = None
 
 
 @dataclass(frozen=True)
@@ -158,6 +159,7 @@ class QuarantinedRows:
     source: str
     transactional: bool
     checksums: str | None = None
+    content: int | None = None
 
     @property
     def label(self) -> str:
@@ -268,7 +270,7 @@ class ProgramRecord:
 @dataclass(frozen=True)
 class LogFile:
     """One relation's events of one batch; ``path`` is relative to the state folder, offsets are inclusive. ``checksums``: of its blocks, see
-    :mod:`cumulus_ops.files.log_files`; None of a file of old."""
+    :mod:`cumulus_ops.files.log_files`; ``content`` and ``total``: linear hashes of its rows, see :mod:`cumulus_ops.maps.hashes`. None of a file of old."""
 
     batch: int
     relation: str
@@ -278,6 +280,8 @@ class LogFile:
     min_offset: int
     max_offset: int
     checksums: str | None = None
+    content: int | None = None
+    total: int | None = None
 
 
 @dataclass(frozen=True)
@@ -361,7 +365,10 @@ class Batch:
 @dataclass(frozen=True)
 class NewRun:
     """A written run, not yet visible. Versions are inclusive. It occupies ``bytes`` bytes from ``offset`` on in the pack
-    ``path`` (relative to the state folder), the file with all runs of one step."""
+    ``path`` (relative to the state folder), the file with all runs of one step.
+
+    ``root``: digest of its blocks' checksums (:func:`cumulus_ops.maps.packs.root_of`). ``content`` and ``total``: linear hashes of its rows, with their
+    versions and without (:mod:`cumulus_ops.maps.hashes`). None of runs of old; of ``content`` also where that is not known."""
 
     map: str
     access_path: str
@@ -371,9 +378,12 @@ class NewRun:
     max_version: int
     rows: int
     bytes: int
+    root: str | None = None
+    content: int | None = None
+    total: int | None = None
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Run(NewRun):
     """A visible run. ``origin`` is the latest commit whose deltas it holds."""
 
@@ -508,7 +518,7 @@ class ViewError:
 @dataclass(frozen=True)
 class NewKeyRun:
     """A written run of a relation's key index. It occupies ``bytes`` bytes from ``offset`` on in the file ``path`` (relative to the state
-    folder); its codes are from ``lowest`` to ``highest``, inclusive."""
+    folder); its codes are from ``lowest`` to ``highest``, inclusive. ``root``: as that of :class:`NewRun`."""
 
     relation: str
     path: str
@@ -517,9 +527,10 @@ class NewKeyRun:
     rows: int
     lowest: int
     highest: int
+    root: str | None = None
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class KeyRun(NewKeyRun):
     """A run that counts; it holds what the versions ``first`` to ``last`` of the index have added, inclusive."""
 

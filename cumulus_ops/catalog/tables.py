@@ -224,6 +224,8 @@ log_file = Table(
     Column("min_offset", BigInteger, nullable=False),  # inclusive
     Column("max_offset", BigInteger, nullable=False),  # inclusive
     Column("checksums", Text),  # CRC-32 of each 64 KiB, in hexadecimal digits; NULL of files of old
+    Column("content", BigInteger),  # linear hashes of its rows, with and without their places; NULL of files of old
+    Column("total", BigInteger),
 )
 
 #: The rows of relations as of committed epochs (docs/adr/0065).
@@ -239,6 +241,7 @@ net_table = Table(
     Column("rows", BigInteger, nullable=False),
     Column("checksums", Text, nullable=False),  # as those of log files
     Column("proved", Boolean, nullable=False),  # a validation has found it right
+    Column("total", BigInteger),  # as that of log files
     Column("retired_by", BigInteger, index=True),  # the first commit after it was replaced, NULL while it counts
 )
 
@@ -255,6 +258,7 @@ quarantine = Table(
     Column("source", String(400), nullable=False),  # of the rows' events
     Column("transactional", Boolean, nullable=False),  # the events are transactions, with rows of other relations
     Column("checksums", Text),  # as those of log files
+    Column("content", BigInteger),  # as that of log files
 )
 
 delivery = Table(
@@ -358,15 +362,21 @@ key_run = Table(
         "last", BigInteger, nullable=False
     ),  # inclusive; of a key's entries the one in the run with the highest counts
     Column("retired_by", BigInteger, index=True),  # the first commit after it was replaced, NULL while it counts
+    Column("root", String(32)),  # digest of its blocks' checksums, in hexadecimal digits; NULL of runs of old
 )
 
+#: Of each the recipe (docs/adr/0085), as long as a run may have to be made again by it.
 commit = Table(
     "commit",
     metadata,
     Column("number", BigInteger, primary_key=True, autoincrement=False),
-    Column("kind", String(10), nullable=False),  # 'start', 'apply', 'correct', 'refresh', 'merge', 'retract'
+    # 'start', 'apply', 'correct', 'refresh', 'merge', 'retract', 'fill', 'switch', 'forget', 'repair'
+    Column("kind", String(10), nullable=False),
     Column("committed_at", DateTime(timezone=True), nullable=False),
     Column("rows", BigInteger, nullable=False),
+    Column("revision", Integer),  # whose plan it was made by; NULL: not known
+    Column("read_at", BigInteger),  # the commit that its step has read (inclusive); NULL: none, or it is not known
+    Column("recipe", Text),  # JSON, see recipes; NULL: not known, or not needed any more
 )
 
 correction = Table(
@@ -395,6 +405,9 @@ run = Table(
     Column("rows", BigInteger, nullable=False),
     Column("bytes", BigInteger, nullable=False),
     Column("retired_by", BigInteger, index=True),  # the commit that replaced it, NULL while it counts
+    Column("root", String(32)),  # digest of its blocks' checksums, in hexadecimal digits; NULL of runs of old
+    Column("content", BigInteger),  # linear hashes of its rows, see maps.hashes: with versions, and without
+    Column("total", BigInteger),  # NULL of runs of old; of `content` also where versions were folded
 )
 
 #: Never changed: who advances a clock makes another one and moves the batches there. So batches leave a clock, and none joins it.

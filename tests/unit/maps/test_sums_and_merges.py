@@ -287,7 +287,7 @@ def totals(entries: Sequence[Entry], upto: int) -> dict[object, int]:
 
 
 def run(number: int, rows: int) -> Run:
-    return Run("m", "0", "p", 0, 0, 0, rows, 0, number, number, number)
+    return Run("m", "0", "p", 0, 0, 0, rows, 0, id=number, commit=number, origin=number)
 
 
 @given(st.lists(st.integers(1, 10**6), max_size=12))
