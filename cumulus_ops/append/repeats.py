@@ -88,7 +88,7 @@ def split_known(
         rejected_rows(
             again.filter(pa.array(lost)),
             "not-comparable",
-            f"its event may be in {old.damaged} already, whose log cannot be read: `cumulus scrub` names the file",
+            f"its event may be in {old.damaged} already, whose log cannot be read: `cumulus fsck` names the file",
         )
     ]
     if other.any():

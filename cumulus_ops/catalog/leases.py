@@ -243,6 +243,12 @@ class Leases(Part):
         over = {path for path, s in steps.items() if s.lease not in first or s.number < first[s.lease]}
         return over - self.known_paths({path.partition("/")[0] for path in over}) | set(retired)
 
+    def unexplained(self, found: Collection[str]) -> set[str]:
+        """Those of the files that are there which no row names, and which no step of this installation has written, in this generation or an earlier one."""
+        mine = self._writer().partition(".")[0]
+        others = {path for path in found if (step := step_of(path)) is None or step.writer.partition(".")[0] != mine}
+        return others - self.known_paths({path.partition("/")[0] for path in others})
+
     def known_paths(self, folders: Collection[str] | None = None) -> set[str]:
         """Every file that a row names, retired runs included; of some folders of the state alone, if these are given."""
         tables = {"runs": t.run, "log": t.log_file, "quarantine": t.quarantine, "keys": t.key_run, "net": t.net_table}

@@ -36,7 +36,7 @@ COMMANDS: Mapping[str, tuple[str, str]] = {
     "up": ("serving", "Start Airflow, a Spark and the UI on this machine."),
     "down": ("serving", "Stop what `cumulus up` has started."),
     "doctor": ("serving", "Look whether machine and project are in order."),
-    "scrub": ("serving", "Verify every stored byte."),
+    "fsck": ("repairing", "Look at every stored file."),
     "anew": ("serving", "Make all maps again from the event log."),
     "demo": ("serving", "Run TPC-H under Airflow (what `make run` does)."),
     "simulate": ("simulating", "Simulate the papers' protocols."),

@@ -1,30 +1,22 @@
-"""`cumulus up`, `down`, `doctor`, `scrub` and `anew`: a project as a whole, on this machine."""
+"""`cumulus up`, `down`, `doctor`, `anew` and `demo`: a project as a whole, on this machine."""
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 from rich.markup import escape
 
-from cumulus_ops.cli.options import EXIT_USER, FOLDER, JSON, PORT, PROJECT, explain_errors
-from cumulus_ops.cli.output import console, print_json, size_text
+from cumulus_ops.cli.options import EXIT_USER, FOLDER, JSON, PORT, explain_errors
+from cumulus_ops.cli.output import console, print_json
 from cumulus_ops.demo.runner import DemoOptions, run_demo
 from cumulus_ops.epochs.generations import begin_anew
-from cumulus_ops.epochs.scrubbing import scrub as verify
 from cumulus_ops.local.doctor import FIX, examine
 from cumulus_ops.local.up import UpOptions, run_down, run_up, start_detached
-from cumulus_ops.opening.runtime import open_runtime
-from cumulus_ops.project.errors import IntegrityProblem
 from cumulus_ops.project.project_file import load_project
 
-if TYPE_CHECKING:
-    from cumulus_ops.epochs.scrubbing import DamagedFile, DamagedRun, ScrubReport
-
-__all__ = ["anew", "demo", "doctor", "down", "progress_lines", "require_intact", "scrub", "summary", "up"]
+__all__ = ["anew", "demo", "doctor", "down", "up"]
 
 
 @click.command()
@@ -74,83 +66,6 @@ def doctor(folder: Path, port: int, as_json: bool) -> None:
         sys.exit(EXIT_USER)
 
 
-# `cumulus scrub`: its progress, and what it found.
-
-
-#: A line is printed whenever so many bytes more are done.
-STEP_BYTES = 1_000_000_000
-
-
-def progress_lines(show: Callable[[str], None], step: int = STEP_BYTES) -> Callable[[int, int], None]:
-    """What is called with the bytes done so far and all bytes, and shows a line now and then."""
-    last = 0
-
-    def advance(done: int, total: int) -> None:
-        nonlocal last
-        if done // step > last // step and done < total:
-            show(f"{size_text(done)} of {size_text(total)} verified")
-        last = done
-
-    return advance
-
-
-def summary(report: ScrubReport) -> str:
-    """How much is as it was written, and how long it took to find out."""
-    runs, files = report.runs - len(report.damaged), report.files - len(report.damaged_files)
-    size = report.bytes - sum(run.bytes for run in report.damaged)
-    lines = [
-        f"{runs:,} run{'s' * (runs != 1)}, {size_text(size)}, verified in {report.seconds:.1f} s",
-        f"{files:,} file{'s' * (files != 1)} of the log, the quarantine and key indexes, {size_text(report.file_bytes)}, verified",
-    ]
-    if report.without_checksums:
-        count = len(report.without_checksums)
-        lines.append(
-            f"of these {count:,} {'is' if count == 1 else 'are'} of an older version, without checksums: decoded, which finds less "
-            "(--json names them)"
-        )
-    if report.proved:
-        lines.append(
-            f"the log says what the key index{'es' * (len(report.proved) > 1)} of {', '.join(report.proved)} say{'s' * (len(report.proved) == 1)}"
-        )
-    return "\n".join(lines)
-
-
-def require_intact(report: ScrubReport) -> None:
-    """Name on stderr what is damaged, and the key indexes that are not proved.
-
-    Raises:
-        IntegrityProblem: there are some.
-    """
-    for line in (*map(_line, report.damaged), *map(_file_line, report.damaged_files)):
-        click.echo(line, err=True)
-    for index in report.wrong_indexes:
-        click.echo(f"the key index of {index.relation} {index.problem}", err=True)
-        for row in index.shown:
-            click.echo(f"  {row}", err=True)
-    if report.damaged:
-        raise _problem("damaged-run", len(report.damaged), f"{report.runs:,} runs", "damaged", report.damaged[0].hint)
-    if report.damaged_files:
-        files = f"{report.files:,} files of the log, the quarantine and key indexes"
-        raise _problem("damaged-file", len(report.damaged_files), files, "damaged", report.damaged_files[0].hint)
-    if report.wrong_indexes:
-        indexes = f"{len(report.proved) + len(report.wrong_indexes)} key indexes"
-        raise _problem(
-            "wrong-key-index", len(report.wrong_indexes), indexes, "not proved", report.wrong_indexes[0].hint
-        )
-
-
-def _problem(kind: str, count: int, whole: str, what: str, hint: str) -> IntegrityProblem:
-    return IntegrityProblem(f"{count} of {whole} {'is' if count == 1 else 'are'} {what}", kind=kind, hint=hint)
-
-
-def _file_line(file: DamagedFile) -> str:
-    return f"damaged: {file.holds}, {file.file}: {file.problem}"
-
-
-def _line(run: DamagedRun) -> str:
-    return f"damaged: {run.group} by [{', '.join(run.by)}], {run.file}, byte {run.offset}: {run.problem}"
-
-
 # `cumulus anew`: a new generation, from the event log or from the sources.
 
 
@@ -182,25 +97,6 @@ def anew(folder: Path, from_sources: bool, as_json: bool) -> None:
         batches = "1 batch" if done.batches == 1 else f"{done.batches:,} batches"
         click.echo(f"{batches} of the event log will be applied again")
     click.echo("next: `cumulus run`, or let Airflow go on")
-
-
-@click.command()
-@PROJECT
-@JSON
-def scrub(folder: Path, as_json: bool) -> None:
-    """Verify every byte of the stored maps, the event log, the quarantine and the key indexes against its checksum, also what is seldom
-    read, and that each key index says what the log says. What is damaged or differs is listed, with exit code 2. Other processes may go on
-    working meanwhile."""
-    out = console()
-    with explain_errors():
-        project = load_project(folder)
-        with open_runtime(project, "inprocess") as runtime:
-            report = verify(runtime, progress_lines((lambda _: None) if as_json else out.print))
-        if as_json:
-            print_json(report)
-        else:
-            out.print(summary(report))
-        require_intact(report)
 
 
 @click.command()

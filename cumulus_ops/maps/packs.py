@@ -41,7 +41,7 @@ from cumulus_ops.maps.encodings import (
 from cumulus_ops.maps.runs import AccessPath, Part, RunData, Search
 from cumulus_ops.project.small_files import sync_folder
 
-__all__ = ["FORMAT", "Pack", "open_run", "scrub_run", "write_runs"]
+__all__ = ["FORMAT", "Pack", "open_run", "verify_run", "write_runs"]
 
 
 #: The version of the format of runs; a catalog says which one its runs have.
@@ -262,7 +262,7 @@ def _map_part(file: Path | str, offset: int, size: int, place: Place) -> pa.Buff
     return data.slice(offset, size)
 
 
-def scrub_run(file: Path | str, offset: int, size: int) -> None:
+def verify_run(file: Path | str, offset: int, size: int) -> None:
     """Verify all of a run.
 
     Raises:

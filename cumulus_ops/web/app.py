@@ -118,7 +118,7 @@ def _show_failure(request: Request, error: Exception) -> Response:
         return _show_problem(request, problem)
     log.error("the page %s could not be made", request.url.path, exc_info=error)
     message = f"this page could not be made, for a reason that nobody has foreseen: {type(error).__name__}"
-    hint = "the log of the server of these pages says more; `cumulus doctor` looks at the project and its state, `cumulus scrub` at its files"
+    hint = "the log of the server of these pages says more; `cumulus doctor` looks at the project and its state, `cumulus fsck` at its files"
     page = render("problem.html", request, error=IntegrityProblem(message, kind="page-failed", hint=hint))
     return HTMLResponse(page, status_code=500)
 

@@ -12,9 +12,9 @@ from alembic.migration import MigrationContext
 
 from cumulus_ops.catalog.tables import metadata
 from cumulus_ops.epochs.driver import run_waiting
-from cumulus_ops.epochs.scrubbing import scrub
 from cumulus_ops.epochs.status import status
 from cumulus_ops.opening.runtime import initialise, open_runtime
+from cumulus_ops.repair.fsck import fsck
 from tests.support.logs import logged_events
 from tests.support.projects import engine_maps, interpret, oracle_maps
 from tests.support.states import STATES, add_epoch, answers_of, read_answers, restore, write_state
@@ -40,8 +40,7 @@ def test_a_stored_state_goes_on(name: str, tmp_path: Path) -> None:
         for view in program.views:
             assert len(now[view.name]) == len(right.view_rows(view.name)) > 0
         assert {epoch: answers_of(rt, epoch) for epoch in answers} == answers, "earlier snapshots stay"
-        assert not (found := scrub(rt)).damaged
-        assert not found.damaged_files
+        assert not fsck(rt).damages
 
 
 def test_migrations_lead_from_a_stored_catalog_to_the_tables_of_the_code(tmp_path: Path) -> None:

@@ -231,7 +231,7 @@ def found_in_index(project: Project, catalog: Catalog, relation: Relation, *, re
 
 
 def proved(project: Project, catalog: Catalog, relation: Relation) -> bool:
-    """Whether `cumulus scrub` says that the index is what the log says; if there is none, nothing is wrong."""
+    """Whether `cumulus fsck` says that the index is what the log says; if there is none, nothing is wrong."""
     with catalog.leases.step() as step:
         proof = prove_index(project, catalog, relation, step.label)
     return proof is None or (proof.differ, proof.shown) == (0, ())

@@ -23,7 +23,7 @@ READING = (
     ["query", "revenue"],
     ["query", "revenue", "--tentative"],
     ["validate", "0"],
-    ["scrub"],
+    ["fsck"],
     ["batch", "list"],
     ["batch", "retry", "1"],
     ["coordinators"],

@@ -20,7 +20,6 @@ from cumulus_ops.catalog.records import LogFile, QuarantinedRows
 from cumulus_ops.compute.reading import read_events
 from cumulus_ops.epochs.minibatch import run_minibatch
 from cumulus_ops.epochs.quarantine import shown_rows
-from cumulus_ops.epochs.scrubbing import scrub
 from cumulus_ops.files import log_files
 from cumulus_ops.files.columns import OFFSET, SIGN, event_schema
 from cumulus_ops.files.log_files import NewFile, check_file, read_log, verify_log
@@ -31,6 +30,8 @@ from cumulus_ops.maps import packs
 from cumulus_ops.opening.runtime import Runtime, initialise, open_runtime
 from cumulus_ops.project.errors import IntegrityProblem
 from cumulus_ops.project.settings import KeySettings, Project
+from cumulus_ops.repair.damage import KEY_INDEX, WRONG
+from cumulus_ops.repair.fsck import fsck
 from cumulus_ops.validation.run import verify_log_files
 from m3.datatypes import DOUBLE, INT, STRING, decimal
 from m3.program import Column, Relation
@@ -291,8 +292,9 @@ def test_a_damaged_key_index_judges_nothing_and_is_built_anew(rt: Runtime) -> No
         with pytest.raises(IntegrityProblem, match="cumulus keys build orders"):
             run_minibatch(rt, 0)
     assert len(rt.catalog.log.batches()) == 1
-    (damage,) = scrub(rt).damaged_files
-    assert (damage.holds, damage.hint) == ("key index of orders", key_runs.hint_for("orders"))
+    (damage,) = fsck(rt).damages
+    assert damage.holds.startswith("key index of orders, ")
+    assert damage.row == run
     (rt.project.state / run.path).unlink()
     forget()
     with pytest.raises(IntegrityProblem, match="its file is missing"):
@@ -300,7 +302,7 @@ def test_a_damaged_key_index_judges_nothing_and_is_built_anew(rt: Runtime) -> No
     with rt.catalog.leases.step() as step:
         assert [build(rt.project, rt.catalog, r, step.label).keys for r in (ORDERS, PLACES)] == [0, 0]
     assert run_minibatch(rt, 0) is not None
-    assert scrub(rt).proved == ("orders", "places")
+    assert fsck(rt).proved == ("orders", "places")
 
 
 def test_a_key_index_that_says_something_else_than_the_log_is_told(rt: Runtime) -> None:
@@ -316,25 +318,27 @@ def test_a_key_index_that_says_something_else_than_the_log_is_told(rt: Runtime) 
         file.close()
         assert new is not None
         rt.catalog.key_indexes.commit_merge([run], [new])
-    report = scrub(rt)
-    assert (report.damaged_files, report.proved) == ((), ("places",))
-    (index,) = report.wrong_indexes
-    assert index.problem == "does not say what the log says: 1 row differs"
-    assert index.shown[0].startswith('the log has {"id": 2,')
+    report = fsck(rt)
+    assert report.proved == ("places",)
+    (index,) = report.damages
+    assert (index.kind, index.problem) == (KEY_INDEX, WRONG)
+    said = index.detail.splitlines()
+    assert said[0] == "it does not say what the log says: 1 row differs"
+    assert said[1].startswith('  the log has {"id": 2,')
     assert "cumulus keys build orders" in index.hint
 
 
 def test_files_of_old_have_no_checksums_and_are_read(rt: Runtime) -> None:
-    """Scrub names them; a damage that Parquet notices is found."""
+    """`cumulus fsck` names them; a damage that Parquet notices is found."""
     apply(rt, "d1", 0, 5)
     forget_checksums(rt.catalog)
-    report = scrub(rt)
+    report = fsck(rt)
     assert len(report.without_checksums) == 4
-    assert (report.damaged_files, report.wrong_indexes) == ((), ())
+    assert report.damages == ()
     apply(rt, "d2", 5, 2)
-    assert len(scrub(rt).without_checksums) == 4
+    assert len(fsck(rt).without_checksums) == 4
     file = rt.catalog.log.files()[0]
     place = rt.project.state / file.path
     place.write_bytes(place.read_bytes()[:-9])
-    (damage,) = scrub(rt).damaged_files
-    assert damage.file == str(place)
+    (damage,) = fsck(rt).damages
+    assert damage.file == file.path

@@ -19,7 +19,7 @@ from cumulus_ops.maps.columns import WIDE
 from cumulus_ops.maps.deltas import VERSION, value_column
 from cumulus_ops.maps.encodings import BLOCK_BYTES, Blocks, Numbers, Packed, Plain, Texts, Wide
 from cumulus_ops.maps.lookup import probe, read_slices, sum_points
-from cumulus_ops.maps.packs import ALIGNMENT, Pack, open_run, scrub_run, write_runs
+from cumulus_ops.maps.packs import ALIGNMENT, Pack, open_run, verify_run, write_runs
 from cumulus_ops.maps.runs import AccessPath, RunData, build_run
 from cumulus_ops.project.errors import IntegrityProblem
 from tests.support.runs import Case, built, cases, delta_of, names_of, small_blocks
@@ -91,14 +91,14 @@ def is_damage(problem: IntegrityProblem, file: Path) -> None:
 
 
 def never_wrong(folder: Path, data: bytes, names: list[str], position: int, bit: int, asked: list[int]) -> None:
-    """A flipped bit is found by a scrub; a reader finds it, or it is not in what the reader asks for."""
+    """A flipped bit is found when all is verified; a reader finds it, or it is not in what the reader asks for."""
     with small_blocks():
         place = folder / f"{next(FRESH)}.pack"
         place.write_bytes(data)
         right = answers(open_run(place, 0, len(data)), names, asked)
         file = flipped(folder, data, position, bit)
         with pytest.raises(IntegrityProblem) as caught:
-            scrub_run(file, 0, len(data))
+            verify_run(file, 0, len(data))
         assert caught.value.kind == "damaged-run"
         try:
             for got, expected in zip(answers(open_run(file, 0, len(data)), names, asked), right, strict=True):
@@ -124,7 +124,7 @@ def test_runs_read_back_whatever_their_keys_values_and_paths(folder: Path, case:
     with small_blocks():
         places = write_runs(folder, runs)
         for place, run in zip(places, runs, strict=True):
-            scrub_run(folder / place.path, place.offset, place.bytes)
+            verify_run(folder / place.path, place.offset, place.bytes)
             opened = open_run(folder / place.path, place.offset, place.bytes)
             assert opened.path == run.path == case.path
             own = (run.search, run.rows, run.oldest, run.newest, run.unique, run.collisions, run.magnitudes)
@@ -276,9 +276,9 @@ def test_only_blocks_that_are_touched_are_verified_and_only_once(folder: Path, v
     assert verified == []
 
 
-def test_a_scrub_verifies_every_block(folder: Path, verified: list[int]) -> None:
+def test_a_whole_run_is_verified_block_by_block(folder: Path, verified: list[int]) -> None:
     file, place, _ = written(folder, sample(60))
-    scrub_run(file, place.offset, place.bytes)
+    verify_run(file, place.offset, place.bytes)
     assert verified == list(range(len(verified)))
     assert len(verified) * 64 > 0.85 * place.bytes
 
@@ -289,7 +289,7 @@ def test_a_file_that_was_cut_is_damaged(folder: Path, left: float) -> None:
     size = int(left * len(data)) if isinstance(left, float) else left
     cut = folder / f"{next(FRESH)}.cut"
     cut.write_bytes(data[:size])
-    for read in (open_run, scrub_run):
+    for read in (open_run, verify_run):
         with pytest.raises(IntegrityProblem) as caught:
             read(cut, place.offset, place.bytes)
         assert caught.value.kind == "damaged-run"
@@ -300,7 +300,7 @@ def test_a_file_that_was_cut_is_damaged(folder: Path, left: float) -> None:
 @pytest.mark.parametrize("offset", [-1, 1, 64])
 def test_a_run_read_from_where_none_begins_is_damaged(folder: Path, offset: int) -> None:
     places = write_runs(folder, [sample(40), sample(60), sample(50)])
-    for read in (open_run, scrub_run):
+    for read in (open_run, verify_run):
         with pytest.raises(IntegrityProblem):
             read(folder / places[1].path, places[1].offset + offset, places[1].bytes)
 
@@ -320,7 +320,7 @@ def test_a_group_without_keys_has_runs_too(folder: Path) -> None:
     slices = read_slices([none, full], ["p"], [], request)
     assert (slices.free, sorted(slices.request.tolist())) == ((), [0, 0, 2, 2, 2, 3])
     for place in places:
-        scrub_run(folder / place.path, place.offset, place.bytes)
+        verify_run(folder / place.path, place.offset, place.bytes)
 
 
 def test_a_copy_without_values_or_keys_keeps_its_versions(folder: Path) -> None:

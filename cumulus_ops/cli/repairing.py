@@ -1,0 +1,114 @@
+"""`cumulus fsck`: whether all that is stored is as it was written."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import click
+
+from cumulus_ops.cli.options import JSON, PROJECT, explain_errors
+from cumulus_ops.cli.output import console, print_json, size_text
+from cumulus_ops.opening.runtime import open_runtime
+from cumulus_ops.project.errors import IntegrityProblem
+from cumulus_ops.project.project_file import load_project
+from cumulus_ops.repair.damage import Damage, Report
+from cumulus_ops.repair.fsck import Progress, Sample
+from cumulus_ops.repair.fsck import fsck as find_damages
+
+__all__ = ["fsck", "progress_lines", "require_intact", "summary"]
+
+
+#: A line is printed whenever so many bytes more are done, or so much time has passed.
+STEP_BYTES, STEP_S = 1_000_000_000, 10.0
+NAMES = {
+    "run": ("run of maps", "runs of maps"),
+    "log": ("file of the log", "files of the log"),
+    "quarantine": ("file of the quarantine", "files of the quarantine"),
+    "key-index": ("run of key indexes", "runs of key indexes"),
+    "net-table": ("net table", "net tables"),
+    "published": ("published version", "published versions"),
+    "state-file": ("small file", "small files"),
+}
+
+
+@click.command()
+@PROJECT
+@click.option(
+    "--sample",
+    type=click.FloatRange(0, 100, min_open=True),
+    help="Look at so many percent of the files only, each day at others; of 15, a week looks at all.",
+)
+@JSON
+def fsck(folder: Path, sample: float | None, as_json: bool) -> None:
+    """Look at every file under the state folder of PROJECT: whether all that the catalog names is there and is what was written, byte by byte,
+    whether there is anything else, and whether each key index says what the log says. What is not so is listed, with exit code 2. Changes
+    nothing; other processes may go on working meanwhile."""
+    out = console()
+    with explain_errors():
+        project = load_project(folder)
+        show = progress_lines((lambda _: None) if as_json else out.print)
+        with open_runtime(project, "inprocess") as runtime:
+            report = find_damages(runtime, show, None if sample is None else Sample.today(sample))
+        if as_json:
+            print_json(report)
+        else:
+            out.print(summary(report))
+        require_intact(report)
+
+
+def progress_lines(
+    show: Callable[[str], None], step: int = STEP_BYTES, every_s: float = STEP_S
+) -> Callable[[Progress], None]:
+    """What is called with the progress, and shows a line now and then."""
+    last = Progress(0, 0, 0, 0, 0.0)
+
+    def advance(now: Progress) -> None:
+        nonlocal last
+        if now.bytes // step > last.bytes // step or now.seconds - last.seconds >= every_s:
+            last = now
+            if now.files < now.all_files:
+                done, left = f"{size_text(now.bytes)} of {size_text(now.all_bytes)}", f"about {now.left_s:.0f} s left"
+                show(f"{now.files:,} of {now.all_files:,} files, {done} verified, {left}")
+
+    return advance
+
+
+def summary(report: Report) -> str:
+    """What was looked at, and how long it took."""
+    counts = (f"{n:,} {NAMES[kind][n != 1]}" for kind, n in report.looked_at.items() if n)
+    lines = [f"{', '.join(counts) or 'nothing'}: {size_text(report.bytes)} verified in {report.seconds:.1f} s"]
+    if report.part < 100:
+        lines.append(f"that is a part of all files, {report.part:.0f} %")
+    if report.without_checksums:
+        count = len(report.without_checksums)
+        lines.append(
+            f"of these {count:,} {'is' if count == 1 else 'are'} of an older version, without checksums: decoded, which finds less "
+            "(--json names them)"
+        )
+    if report.proved:
+        many = len(report.proved) > 1
+        lines.append(
+            f"the log says what the key index{'es' * many} of {', '.join(report.proved)} say{'s' * (not many)}"
+        )
+    return "\n".join(lines)
+
+
+def require_intact(report: Report) -> None:
+    """Name on stderr what is not as it has to be.
+
+    Raises:
+        IntegrityProblem: there is something.
+    """
+    for said in (*report.damages, *report.unproved):
+        click.echo(str(said), err=True)
+    if report.damages:
+        raise _problem(report.damages)
+    if report.unproved:
+        raise IntegrityProblem(report.unproved[0], kind="unproved-key-index", hint="run it again")
+
+
+def _problem(damages: tuple[Damage, ...]) -> IntegrityProblem:
+    files = len({damage.file for damage in damages})
+    message = "1 file is not as it was written" if files == 1 else f"{files:,} files are not as they were written"
+    return IntegrityProblem(message, kind="damaged-files", hint=damages[0].hint)

@@ -1,0 +1,1 @@
+"""What was lost on the disk is found, and made again."""

@@ -1,0 +1,305 @@
+"""Whether all that is stored is as it was written, read by anybody or not: each file under the state folder against the catalog."""
+
+from __future__ import annotations
+
+import datetime
+import hashlib
+import os
+import time
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from cumulus_ops.catalog.net_tables import NetTable
+from cumulus_ops.catalog.records import KeyRun, LogFile, QuarantinedRows, Run
+from cumulus_ops.files.log_files import check_file
+from cumulus_ops.keys.building import prove_index, signature
+from cumulus_ops.maps.encodings import Place, say_damaged
+from cumulus_ops.maps.packs import verify_run
+from cumulus_ops.opening.runtime import Runtime
+from cumulus_ops.project.errors import Conflict, IntegrityProblem
+from cumulus_ops.project.versions import epoch_of
+from cumulus_ops.repair.damage import (
+    DAMAGED,
+    FOREIGN,
+    KEY_INDEX,
+    LOG,
+    MISSING,
+    NET_TABLE,
+    QUARANTINE,
+    RUN,
+    UNKNOWN,
+    WRONG,
+    Damage,
+    Report,
+    StoredRow,
+)
+
+__all__ = ["Progress", "Sample", "fsck"]
+
+
+READ_BYTES = 1 << 20
+GONE = "it is missing"
+#: The folders whose files the catalog names.
+FOLDERS = ("runs", "log", "quarantine", "keys", "net")
+
+
+@dataclass(frozen=True)
+class Progress:
+    """How far it has come: ``files`` of ``all_files`` (runs of one pack count by themselves), ``bytes`` of ``all_bytes``, after ``seconds``."""
+
+    files: int
+    all_files: int
+    bytes: int
+    all_bytes: int
+    seconds: float
+
+    @property
+    def left_s(self) -> float:
+        """How long the rest takes, if it goes on like this.
+
+        >>> Progress(1, 2, 25, 100, 4.0).left_s
+        12.0
+        """
+        return self.seconds * (self.all_bytes - self.bytes) / self.bytes if self.bytes else 0.0
+
+
+@dataclass(frozen=True)
+class Sample:
+    """A part of all files, ``percent`` of them, chosen by their names: with each ``seed`` the next part, so that 100 / percent seeds in a row look
+    at every file."""
+
+    percent: float
+    seed: int
+
+    @classmethod
+    def today(cls, percent: float) -> Sample:
+        """The part of this day: of 15 percent a day, a week looks at every file."""
+        return cls(percent, datetime.datetime.now(datetime.UTC).date().toordinal())
+
+    def has(self, path: str) -> bool:
+        """Whether a file belongs to the part.
+
+        >>> [sum(Sample(20, seed).has(f"runs/{i}.pack") for seed in range(5)) for i in range(3)]
+        [1, 1, 1]
+        """
+        place = int.from_bytes(hashlib.blake2b(path.encode(), digest_size=6).digest()) / (1 << 48) * 100
+        return (place - self.seed * self.percent) % 100 < self.percent
+
+
+def fsck(rt: Runtime, on_progress: Callable[[Progress], None] = lambda _: None, sample: Sample | None = None) -> Report:
+    """Look at all files under the state folder: those that the catalog names, byte by byte; those that it does not name; and whether key indexes say
+    what the log says. Others may go on working meanwhile: a file that is gone because it was replaced is none that is missing.
+
+    Args:
+        rt: the open project.
+        on_progress: called after each file.
+        sample: the part to look at; None for all. Of a part, key indexes are not compared with the log.
+    """
+    with rt.catalog.leases.step() as step:
+        started = time.monotonic()
+        rows = _stored(rt)
+        chosen = [row for row in rows if sample is None or sample.has(row.path)]
+        damages = [*_verify_all(rt, chosen, on_progress), *_find_foreign(rt)]
+        proved, wrong, unproved = ([], [], []) if sample is not None else _prove_indexes(rt, step.label)
+        return Report(
+            dict(Counter(kind_of(row) for row in chosen)),
+            sum(_size(rt, row) for row in chosen),
+            time.monotonic() - started,
+            (*damages, *wrong),
+            100.0 if not rows else 100.0 * len(chosen) / len(rows),
+            tuple(row.path for row in chosen if not isinstance(row, Run | KeyRun) and row.checksums is None),
+            tuple(proved),
+            tuple(unproved),
+        )
+
+
+# What the catalog names.
+
+
+def kind_of(row: StoredRow) -> str:
+    """The kind of a file that the catalog names."""
+    match row:
+        case Run():
+            return RUN
+        case LogFile():
+            return LOG
+        case QuarantinedRows():
+            return QUARANTINE
+        case KeyRun():
+            return KEY_INDEX
+        case NetTable():
+            return NET_TABLE
+
+
+def _stored(rt: Runtime) -> list[StoredRow]:
+    """All that counts now, pack by pack."""
+    runs = sorted(rt.catalog.commits.runs(rt.catalog.commits.last_commit()), key=lambda run: (run.path, run.offset))
+    # not those of batches that somebody has decided about
+    batches = [batch.id for batch in rt.catalog.log.batches() if batch.state not in ("retried", "dropped")]
+    log = [file for files in rt.catalog.log.files_of(batches).values() for file in files]
+    return [*runs, *log, *rt.catalog.net_tables.all(), *rt.catalog.deliveries.quarantined_rows(), *_key_runs(rt)]
+
+
+def _key_runs(rt: Runtime) -> Iterator[KeyRun]:
+    """Of all key indexes, but for those of old, which are built anew before anybody reads them."""
+    for relation in rt.project.relations:
+        index = rt.catalog.key_indexes.index(relation.name) if relation.name in rt.project.keys else None
+        if index is not None and index.signature == signature(relation):
+            yield from index.runs
+
+
+def _size(rt: Runtime, row: StoredRow) -> int:
+    """Of a run its own bytes, of other files theirs; 0 for one that is not there."""
+    if isinstance(row, Run | KeyRun):
+        return row.bytes
+    try:
+        return (rt.project.state / row.path).stat().st_size
+    except OSError:
+        return 0
+
+
+def _verify_all(rt: Runtime, rows: Sequence[StoredRow], on_progress: Callable[[Progress], None]) -> tuple[Damage, ...]:
+    """Those that are not what was written, and count still."""
+    started, total = time.monotonic(), sum(_size(rt, row) for row in rows)
+    found: list[Damage] = []
+    done = 0
+    for number, row in enumerate(rows, start=1):
+        try:
+            verify(rt, row)
+        except IntegrityProblem as problem:
+            found.append(describe(rt, row, problem))
+        done += _size(rt, row)
+        on_progress(Progress(number, len(rows), done, total, time.monotonic() - started))
+    still = {_key(row) for row in _stored(rt)} if found else set()
+    return tuple(damage for damage in found if damage.row is not None and _key(damage.row) in still)
+
+
+def _key(row: StoredRow) -> tuple[str, int]:
+    return row.path, row.offset if isinstance(row, Run | KeyRun) else 0
+
+
+def verify(rt: Runtime, row: StoredRow) -> None:
+    """Read what the catalog names, and verify it.
+
+    Raises:
+        IntegrityProblem: it is not there, or not what was written.
+    """
+    if isinstance(row, Run | KeyRun):
+        _verify_run(rt.project.state / row.path, row)
+    else:
+        check_file(rt.project.state, row.file if isinstance(row, NetTable) else row)
+
+
+def _verify_run(file: Path, run: Run | KeyRun) -> None:
+    try:
+        _read(file, run)
+        verify_run(file, run.offset, run.bytes)
+    except OSError as error:
+        what = GONE if isinstance(error, FileNotFoundError) else f"it cannot be read: {error.strerror}"
+        raise say_damaged(Place(str(file)), what) from error
+
+
+def _read(file: Path, run: Run | KeyRun) -> None:
+    """Read its bytes once by system calls. Where a disk fails or a file is too short they say so, while a mapped file would end
+    the process."""
+    with file.open("rb", buffering=0) as source:
+        source.seek(run.offset)
+        left = run.bytes
+        while left:
+            part = source.read(min(left, READ_BYTES))
+            if not part:
+                raise say_damaged(Place(str(file)), "the file is too short")
+            left -= len(part)
+
+
+def describe(rt: Runtime, row: StoredRow, problem: IntegrityProblem) -> Damage:
+    """What is said of it."""
+    detail = problem.message.partition(" is damaged: ")[2] or problem.message
+    missing = detail == GONE
+    what = (kind_of(row), row.path, say_what_it_holds(rt, row), MISSING if missing else DAMAGED, detail, problem.hint)
+    return Damage(*what, offset=row.offset if isinstance(row, Run | KeyRun) else None, row=row)
+
+
+def say_what_it_holds(rt: Runtime, row: StoredRow) -> str:
+    """In plain words."""
+    rows = f"{row.rows:,} row{'s' * (row.rows != 1)}"
+    match row:
+        case Run():
+            return f"map {row.map} by [{', '.join(_sorted_by(rt, row))}], {rows} of {_say_epochs(row)}"
+        case KeyRun():
+            return f"key index of {row.relation}, {rows}"
+        case NetTable():
+            return f"net table of {row.relation} at the end of epoch {row.epoch}, {rows}"
+        case LogFile():
+            batch = rt.catalog.log.batch(row.batch)
+            return f"log of {row.relation}, batch {row.batch} ({batch.drop}, epoch {batch.epoch}), {rows}"
+        case QuarantinedRows():
+            return f"quarantine of {row.relation}, batch {row.batch} ({row.delivery}, epoch {row.epoch}), {rows}"
+
+
+def _say_epochs(run: Run) -> str:
+    first, last = max(0, epoch_of(run.min_version)), epoch_of(run.max_version)
+    return f"epoch {last}" if first >= last else f"epochs {first} to {last}"
+
+
+def _sorted_by(rt: Runtime, run: Run) -> tuple[str, ...]:
+    path = next((path for path in rt.plan.paths.get(run.map, ()) if path.label == run.access_path), None)
+    if path is None:  # the plan does not know it: then what the catalog calls it
+        return (run.access_path,)
+    names = rt.plan.key_names(run.map)
+    return tuple(names[position] for position in path.bound)
+
+
+# What it does not name.
+
+
+def _find_foreign(rt: Runtime) -> Iterator[Damage]:
+    """Files in its folders that no row names, and that no step of this installation has written: of those that one has, either it is under way, or
+    garbage collection deletes them."""
+    root = rt.project.state
+    there = [path.relative_to(root).as_posix() for folder in FOLDERS for path in _walk(root / folder)]
+    for path in sorted(rt.catalog.leases.unexplained(there)):
+        if (root / path).exists():
+            holds, detail = (
+                "nobody knows what",
+                "the catalog does not name it, and no step of this project has written it",
+            )
+            hint = "`cumulus recover` moves it to kept/foreign; nothing reads it where it is"
+            yield Damage(FOREIGN, path, holds, UNKNOWN, detail, hint)
+
+
+def _walk(folder: Path) -> Iterable[Path]:
+    for place, _, names in os.walk(folder):
+        yield from (Path(place) / name for name in names)
+
+
+# Whether key indexes say what the log says.
+
+
+def _prove_indexes(rt: Runtime, label: str) -> tuple[list[str], list[Damage], list[str]]:
+    """The relations for which it is so; those for which it is not; and why that cannot be found out of others, for a file is damaged."""
+    proved: list[str] = []
+    wrong: list[Damage] = []
+    unproved: list[str] = []
+    for relation in (r for r in rt.project.relations if r.name in rt.project.keys):
+        try:
+            proof = prove_index(rt.project, rt.catalog, relation, label)
+        except (Conflict, IntegrityProblem) as problem:
+            what = f"{problem.place}: {problem.message}"
+            unproved.append(f"the key index of {relation.name} cannot be compared with the log: {what}")
+            continue
+        if proof is None:
+            continue
+        if not proof.differ:
+            proved.append(relation.name)
+            continue
+        differs = f"{proof.differ:,} row{'s differ' if proof.differ > 1 else ' differs'}"
+        detail = "\n  ".join((f"it does not say what the log says: {differs}", *proof.shown))
+        hint = (
+            f"stop what appends, and run `cumulus keys build {relation.name}`: it builds the index from the log. Events that were judged by "
+            "it before may be in the log, or in the quarantine, wrongly: compare the log with the source"
+        )
+        wrong.append(Damage(KEY_INDEX, "keys", f"key index of {relation.name}", WRONG, detail, hint))
+    return proved, wrong, unproved
