@@ -5,8 +5,8 @@ from __future__ import annotations
 import datetime
 import random
 import re
-from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Mapping, Sequence
 from decimal import Decimal
 from functools import cache
 from pathlib import Path
@@ -19,11 +19,13 @@ from sqlglot import exp
 
 from m3.datatypes import Type
 from m3.program import Column, Relation
+from tests.unit.m3.oracle import recompute
 
 Row = tuple[Any, ...]
 Batch = list[tuple[int, str, Row]]
 
 DIMENSION, FACTS = 8, 120  # rows of a table with a key, and of one without
+ATTEMPTS = 20  # at rows of which the query finds some, also after some have changed
 FACT_TABLES = {
     "catalog_returns",
     "catalog_sales",
@@ -330,3 +332,38 @@ def _mixed(row: Row, other: Row, keeps_first: bool, rnd: random.Random) -> Row:
     """The row with some of another's values, under the same key."""
     mixed = tuple(b if rnd.random() < 0.3 else a for a, b in zip(row, other, strict=True))
     return (row[0], *mixed[1:]) if keeps_first else mixed
+
+
+def stream(query: str, seed: int) -> list[Batch]:
+    """Batches for a query; it finds some of their rows in two states, or in as many as other rows let it."""
+    made: list[tuple[int, list[Batch]]] = []
+    for attempt in range(seed, seed + ATTEMPTS):
+        its = batches(plant(query, attempt), attempt)
+        tables: dict[str, Counter[Row]] = defaultdict(Counter)
+        found = 0
+        for batch in its:
+            for sign, relation, row in batch:
+                tables[relation][row] += sign
+            found += finds(duckdb_rows(query, tables))
+            if found == 2:
+                return its
+        made.append((found, its))
+    return max(made, key=lambda m: m[0])[1]
+
+
+def finds(rows: Sequence[Row] | None) -> bool:
+    """Whether there is more among the rows than NULL and 0."""
+    return any(value not in (None, 0) for row in rows or () for value in row)
+
+
+def duckdb_rows(query: str, tables: Mapping[str, Counter[Row]]) -> list[Row] | None:
+    """All rows of a query, not only the first 100; none where a scalar subquery has several rows, which DuckDB refuses."""
+    tree = sqlglot.parse_one(query, read="duckdb")
+    tree.set("order", None)
+    tree.set("limit", None)
+    try:
+        return recompute(relations_of(query), dict(tables), tree.sql("duckdb"))
+    except duckdb.InvalidInputException as problem:
+        if "More than one row" not in str(problem):
+            raise
+        return None

@@ -10,7 +10,9 @@ from decimal import Decimal
 from typing import Any
 
 import duckdb
+import pyarrow as pa
 
+from cumulus_ops.maps.columns import logical_type
 from m3.datatypes import Type
 from m3.interpreter import Interpreter
 from m3.program import Program, Relation
@@ -32,9 +34,11 @@ def stored(relations: Sequence[Relation], tables: dict[str, Counter[Row]]) -> It
             columns = ", ".join(f'"{c.name}" {duckdb_type(c.type)}' for c in relation.columns)
             connection.execute(f'CREATE TABLE "{relation.name}" ({columns})')
             rows = list(tables.get(relation.name, Counter()).elements())
-            if rows:
-                marks = ", ".join("?" for _ in relation.columns)
-                connection.executemany(f'INSERT INTO "{relation.name}" VALUES ({marks})', [list(r) for r in rows])
+            if rows:  # as one Arrow table: a statement for each row takes ten times as long
+                typed = (logical_type(c.type) for c in relation.columns)
+                values = (pa.array(v, t) for v, t in zip(zip(*rows, strict=True), typed, strict=True))
+                connection.register("arrow rows", pa.table(list(values), [f"c{n}" for n in range(len(rows[0]))]))
+                connection.execute(f'INSERT INTO "{relation.name}" FROM "arrow rows"')
         yield connection
 
 
