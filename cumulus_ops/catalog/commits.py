@@ -298,6 +298,33 @@ class Commits(Part):
             connection.execute(update(t.program).values(merge_horizon=max(program.merge_horizon, origin)))
             return number
 
+    def commit_repair(self, lost: Sequence[Run], made: Sequence[tuple[NewRun, int]], *, joined: int = 0) -> int:
+        """Put runs in the place of others that are lost.
+
+        Args:
+            lost: what is lost.
+            made: what holds the same, and of each the origin of the one in whose place it stands.
+            joined: the latest origin of those for several of which one run stands; 0 if there are none.
+
+        Returns:
+            the commit's number.
+
+        Raises:
+            Conflict: one of the runs was replaced by somebody else; or a live history entry tells those apart for which one stands.
+        """
+        with self._db.begin() as connection:
+            program = self._db.lock(connection)
+            if joined > self._lowest_clock(connection, program):
+                raise Conflict("a history entry has yet to read one of the runs", kind="repair-told-apart")
+            runs, origins = [run for run, _ in made], [origin for _, origin in made]
+            number = self._db.make_visible(connection, program, "repair", runs, origins)
+            mine = (t.run.c.id.in_([run.id for run in lost]), t.run.c.retired_by.is_(None))
+            if connection.execute(update(t.run).where(*mine).values(retired_by=number)).rowcount != len(lost):
+                raise Conflict("replaced by somebody else", kind="repair-conflict")
+            if joined:
+                connection.execute(update(t.program).values(merge_horizon=max(program.merge_horizon, joined)))
+            return number
+
     def is_crowded(self, at: int, limit: int) -> bool:
         """Whether some access path has more than ``limit`` runs that are visible at commit ``at``."""
         r = t.run.c

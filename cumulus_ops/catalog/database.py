@@ -36,6 +36,7 @@ commit apply                         locks    the batch is appended still; what 
 commit correction                    locks    each clock has as many batches as were read; files *
 commit refresh                       locks    the refresh clock is where it was read; no batch it read was taken back; files *
 mergeable, merge **                  locks    every clock and announced read is beyond the runs; they are visible; files *
+repair **                            locks    the runs are visible; if one stands for several, every clock and announced read is beyond them; files *
 checkpoint                           locks    all have voted, all batches are settled, corrected and refreshed
 repeat snapshots                     locks    all have voted, and nothing was appended to the epochs behind the newest snapshot
 publish, validate, view error        locks    it is not recorded yet
@@ -81,7 +82,7 @@ part                transactions
 ``net_tables``      put, drop, prove
 ``members``         add, drain, end an epoch, leave it
 ``votes``           vote, fence, take the token
-``commits``         begin apply; commit apply, correction, refresh; mergeable, merge
+``commits``         begin apply; commit apply, correction, refresh; mergeable, merge, repair
 ``asides``          count failure, excuse, give up, set aside, retract, drop a batch
 ``finals``          say what is final; publish, validate it
 ``snapshots``       checkpoint, repeat snapshots, release, record done

@@ -28,8 +28,7 @@ from cumulus_ops.layout.costs import Ref
 from cumulus_ops.layout.groups import Group
 from cumulus_ops.layout.plans import ProgramPlan
 from cumulus_ops.layout.statements import StatementPlan
-from cumulus_ops.maps.columns import to_column, to_units
-from cumulus_ops.maps.deltas import VERSION, delta_schema, multiply, sum_deltas, value_names
+from cumulus_ops.maps.deltas import VERSION, delta_schema, negate_deltas, sum_deltas
 from cumulus_ops.maps.packs import open_run, write_runs
 from cumulus_ops.maps.runs import RunData, build_run
 from cumulus_ops.project.errors import IntegrityProblem
@@ -235,9 +234,6 @@ def apply_statement(
 # Taking back what one batch has contributed: the negative of its deltas, at its own versions, so that both add up to nothing.
 
 
-MINUS = np.array([-1])
-
-
 def retract_batch(
     plan: ProgramPlan, root: Path, runs: Sequence[Run], batch: Batch, label: str = ""
 ) -> tuple[NewRun, ...]:
@@ -253,18 +249,6 @@ def _negatives(plan: ProgramPlan, root: Path, runs: Sequence[Run], first: int, l
         if path is not None and run.min_version <= last and run.max_version >= first:
             delta = open_run(root / run.path, run.offset, run.bytes).table(plan.key_names(run.map))
             within = pc.and_(pc.greater_equal(delta[VERSION], first), pc.less_equal(delta[VERSION], last))
-            negative = sum_deltas([_negate(delta.filter(within))])
+            negative = sum_deltas([negate_deltas(delta.filter(within))])
             if len(negative):
                 yield build_run(negative, path)
-
-
-def _negate(delta: pa.Table) -> pa.Table:
-    """The same keys and versions with the opposite values, of whatever size.
-
-    >>> _negate(pa.table({"k": [1], "_version": [7], "+m": [-(2**63)]}))["+m"].to_pylist()
-    [Decimal('9223372036854775808')]
-    """
-    for name in value_names(delta):
-        opposite = to_column(multiply(to_units(delta[name].combine_chunks()), MINUS))
-        delta = delta.set_column(delta.column_names.index(name), name, opposite)
-    return delta

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 
@@ -46,6 +46,7 @@ __all__ = [
     "abort",
     "deploy",
     "fill",
+    "fill_groups",
     "going_back",
     "previous",
     "previous_revision",
@@ -235,18 +236,45 @@ def some_cores(cores: int | None) -> Iterator[None]:
 def fill(
     rt: Runtime, new: Runtime, change: Change, base: int | None, upto: int, step: Step
 ) -> tuple[int, tuple[NewRun, ...]]:
-    """What the events of the epochs after ``base`` and up to ``upto`` (inclusive) add to new groups and copies; and how many events were read. They are one
-    batch, before all others of its first epoch. Groups with a driver are filled afterwards, from what is there as of ``upto``."""
-    since = -1 if base is None else base
+    """What the events of the epochs after ``base`` and up to ``upto`` (inclusive) add to new groups and copies; and how many events were read."""
     stored = tuple(rt.catalog.commits.runs(rt.catalog.commits.last_commit()))
-    first = epoch_end(since) + 1 if base is not None else new.plan.versions.start
+    first = epoch_end(base) + 1 if base is not None else new.plan.versions.start
     reach("fill.before-files")
     copied = _copy(rt, new, change.copies, stored, first, epoch_end(upto), step)
-    found, drivers = _files_between(new, base, upto), change.drivers if base is None else {}
-    only, runs = change.fresh - drivers.keys(), copied
+    drivers = change.drivers if base is None else {}
+    there = (*stored, *(Run(**vars(run), id=-1, commit=0, origin=0) for run in copied))
+    events, runs = fill_groups(rt, new, change.fresh, drivers, base, upto, there, step)
+    return events, (*copied, *runs)
+
+
+def fill_groups(
+    rt: Runtime,
+    new: Runtime,
+    fresh: frozenset[str],
+    drivers: Mapping[str, str],
+    base: int | None,
+    upto: int,
+    stored: Sequence[Run],
+    step: Step,
+) -> tuple[int, tuple[NewRun, ...]]:
+    """What the events of the epochs after ``base`` and up to ``upto`` (inclusive) add to some groups; and how many events were read. They are one
+    batch, before all others of its first epoch. Groups with a driver are filled afterwards, from what is there as of ``upto``.
+
+    Args:
+        rt, new: the project, and what it is to be.
+        fresh: the groups.
+        drivers: of those that have one; see :func:`~cumulus_ops.compute.extend.choose_drivers`.
+        base: see above; None: from the beginning.
+        upto: see above.
+        stored: what there is of all groups.
+        step: which does it.
+    """
+    since = -1 if base is None else base
+    found = _files_between(rt, base, upto)
+    only, runs = fresh - drivers.keys(), tuple[NewRun, ...]()
     one = _one_batch(found, since + 1, relations_read(new.plan, only))
     if only and upto >= 0 and (one.files or since < 0):
-        before = stored if since >= 0 else ()
+        before = tuple(stored) if since >= 0 else ()
         runs += rt.executor.run(_extend_task(rt, new, one, before, only, step)).runs
     driving = _one_batch(found, upto + 1, set(drivers.values()))
     if driving.files:

@@ -29,6 +29,7 @@ from cumulus_ops.maps.columns import (
     take_rows,
     to_column,
     to_numpy,
+    to_units,
     total_column,
     whole_column,
 )
@@ -46,6 +47,7 @@ __all__ = [
     "join_digits",
     "map_of",
     "multiply",
+    "negate_deltas",
     "project_deltas",
     "sum_deltas",
     "sum_exactly",
@@ -67,6 +69,7 @@ BASE = MOST + 1
 #: itself rounded is still right.
 SAFE = 2**62
 DISTINCT = b"distinct"
+MINUS = np.array([-1])
 #: Numbers whose range has more bits are numbered anew before they are grouped: otherwise versions of two epochs, 2**43 apart, would leave the
 #: keys beside them no room in 64 bits.
 FAR_BITS = 40
@@ -165,6 +168,18 @@ def project_deltas(delta: pa.Table, keys: Sequence[int] | None, values: Sequence
         return delta if values is None else _drop_zeros(delta).combine_chunks()
     names = delta.column_names[: delta.column_names.index(VERSION)]
     return sum_deltas([delta.drop_columns([name for i, name in enumerate(names) if i not in keys])])
+
+
+def negate_deltas(delta: pa.Table) -> pa.Table:
+    """The same keys and versions with the opposite values, of whatever size.
+
+    >>> negate_deltas(pa.table({"k": [1], "_version": [7], "+m": [-(2**63)]}))["+m"].to_pylist()
+    [Decimal('9223372036854775808')]
+    """
+    for name in value_names(delta):
+        opposite = to_column(multiply(to_units(delta[name].combine_chunks()), MINUS))
+        delta = delta.set_column(delta.column_names.index(name), name, opposite)
+    return delta
 
 
 def _drop_zeros(table: pa.Table) -> pa.Table:

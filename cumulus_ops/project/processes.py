@@ -36,6 +36,7 @@ __all__ = [
     "FINAL_POINTS",
     "KEY_POINTS",
     "POSTGRES_POINTS",
+    "REPAIR_POINTS",
     "TICK_POINTS",
     "ChildDied",
     "ChildFailed",
@@ -94,6 +95,8 @@ DEPLOY_POINTS = (
     "switch.before-commit",
     "switch.after-commit",
 )
+#: Those that are reached only when runs of maps are made again.
+REPAIR_POINTS = ("repair.before-files", "repair.before-commit", "repair.after-commit")
 #: Those that are reached only when the log is compacted.
 COMPACT_POINTS = ("compact.before-files", "compact.before-commit", "compact.after-commit")
 #: Those that are reached only with a source of kind ``postgres``.
@@ -103,7 +106,7 @@ POSTGRES_POINTS = ("source.after-slot", "source.after-copy", "source.after-advan
 def reach(name: str, drop: str = "") -> None:
     """Die or stop here, with a batch of ``drop`` in hand, if the environment asks for it."""
     conditional = FENCE_POINTS + FINAL_POINTS + KEY_POINTS + ANEW_POINTS + TICK_POINTS + POSTGRES_POINTS + DEPLOY_POINTS
-    if name not in FAULT_POINTS + conditional + COMPACT_POINTS:
+    if name not in FAULT_POINTS + conditional + COMPACT_POINTS + REPAIR_POINTS:
         raise ValueError(f"unknown fault point {name!r}")
     if os.environ.get("CUMULUS_FAULT") in (name, f"{name}:{drop}"):
         os.kill(os.getpid(), signal.SIGKILL)

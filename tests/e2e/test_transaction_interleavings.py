@@ -442,6 +442,12 @@ OPERATIONS: dict[str, Make] = {
     "commit refresh": lambda w: lambda c: c.commits.commit_refresh(w.refreshed, w.last, [new_run("d", 1)], {}),
     "mergeable": lambda w: lambda c: [r.path for r in c.commits.mergeable(w.last)],
     "commit merge": lambda w: lambda c: c.commits.commit_merge([(w.mergeable, new_run("m", path="runs/n.pack"))]),
+    "commit repair": lambda w: (
+        lambda c: c.commits.commit_repair(w.mergeable[:1], [(new_run("m", path="runs/p.pack"), w.mergeable[0].origin)])
+    ),
+    "commit repair of several": lambda w: (
+        lambda c: c.commits.commit_repair(w.mergeable, [(new_run("m", path="runs/p.pack"), w.last)], joined=w.last)
+    ),
     "checkpoint": lambda w: lambda c: c.snapshots.checkpoint(Snapshot(1, epoch_end(1), w.last, 0, 0.0), {"d"}),
     "take a lease": _take,
     "renew": _renew,

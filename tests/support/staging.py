@@ -23,7 +23,7 @@ from cumulus_ops.maps.packs import open_run
 from cumulus_ops.maps.runs import AccessPath
 from tests.support.projects import Event, log_table
 
-__all__ = ["Rows", "in_process", "in_stages", "write_batch"]
+__all__ = ["Rows", "copy_entries", "in_process", "in_stages", "write_batch"]
 
 #: Map -> (keys, version) -> units.
 Rows = dict[str, dict[tuple[object, ...], int]]
@@ -77,17 +77,17 @@ def summed(plan: ProgramPlan, root: Path, runs: Sequence[NewRun]) -> Rows:
     """
     found: Rows = {}
     for name, paths in plan.paths.items():
-        entire = _entries(plan, paths[0], root, runs)
+        entire = copy_entries(plan, paths[0], root, runs)
         assert set(entire) == set(plan.groups[name].members)
         for path in paths[1:]:
-            copy = _entries(plan, path, root, runs)
+            copy = copy_entries(plan, path, root, runs)
             assert set(copy) == set(entire if path.values is None else path.values)
             assert all(copy[m] == _projected(entire[m], path.keys) for m in copy), f"copies of {name} differ"
         found |= entire
     return found
 
 
-def _entries(plan: ProgramPlan, path: AccessPath, root: Path, runs: Sequence[NewRun]) -> Rows:
+def copy_entries(plan: ProgramPlan, path: AccessPath, root: Path, runs: Sequence[NewRun]) -> Rows:
     """What the runs of one copy add up to, by map."""
     group = plan.groups[path.map]
     names = [key.name for key in group.keys]

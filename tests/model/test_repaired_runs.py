@@ -1,0 +1,97 @@
+"""The law of repairs: whichever runs are lost, and whenever, what is made again is what they held, for all who tell it apart."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from dataclasses import replace
+from pathlib import Path
+from random import Random
+
+import pytest
+from hypothesis import event, given, settings
+from hypothesis import strategies as st
+
+from cumulus_ops.compute import kernel
+from cumulus_ops.deploying.changes import find_change
+from cumulus_ops.deploying.deploy import _begin, _fill_up, deploy
+from cumulus_ops.epochs import voting
+from cumulus_ops.opening.runtime import Runtime, open_runtime
+from cumulus_ops.repair.maps import repair_runs
+from tests.model.test_engine_against_interpreter import QUICK, World, _bounded
+from tests.model.test_extended_groups import ACTIONS, PROJECTS, act
+from tests.support.losing import choose_runs, held, lose
+from tests.support.projects import make_project
+from tests.support.sharing import initialise_again
+from tests.support.worlds import World as Deployed
+
+#: `LOSSES=200` plays more of them.
+SEEDS = int(os.environ.get("LOSSES", "4"))
+
+
+@pytest.fixture(autouse=True)
+def bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(kernel, "multiply", _bounded)
+    monkeypatch.setattr(voting, "tick_if_due", lambda *_: False)  # ticks come when a test says so
+
+
+def lose_and_repair(rt: Runtime, choose: Random) -> int:
+    """Lose some runs, make them again and compare; returns how many were lost."""
+    before = held(rt)
+    lost = choose_runs(rt, choose)
+    lose(rt, lost)
+    repaired = repair_runs(rt, lost)
+    assert {run.id for run in repaired.lost} == {run.id for run in lost}
+    visible = {run.id for run in rt.catalog.commits.runs(rt.catalog.commits.last_commit())}
+    assert not visible & {run.id for run in lost}
+    after = held(rt)
+    for reader, rows in before.items():
+        for name in rows.keys() | after[reader].keys():
+            assert after[reader].get(name, {}) == rows.get(name, {}), (reader, name, lost)
+    return len(lost)
+
+
+@pytest.mark.parametrize("name", PROJECTS)
+@settings(QUICK, max_examples=SEEDS)
+@given(data=st.data())
+def test_lost_runs_of_random_histories(name: str, data: st.DataObject) -> None:
+    relations, program, rows = PROJECTS[name]
+    with tempfile.TemporaryDirectory() as folder:
+        project = make_project(Path(folder), relations, **program)  # type: ignore[arg-type]
+        initialise_again(project, "batch")
+        with open_runtime(project) as rt:
+            world = World(rt) if rows is None else World(rt, rows=rows)  # type: ignore[arg-type]
+            choose = Random(data.draw(st.integers(0, 10**6)))
+            for _ in range(data.draw(st.integers(1, 4))):
+                for _ in range(data.draw(st.integers(3, 12))):
+                    act(world, data, data.draw(st.sampled_from(ACTIONS)))
+                lost = lose_and_repair(rt, choose)
+                event(f"{min(lost, 3)} lost")
+
+
+@pytest.mark.parametrize("seed", range(SEEDS))
+def test_lost_runs_of_projects_that_change(tmp_path: Path, seed: int) -> None:
+    """Between deployments, and before one that has begun is switched to; what comes afterwards is right as well."""
+    world, lost = Deployed(tmp_path, seed), 0
+    for _ in range(3):
+        with open_runtime(world.project) as rt:
+            for _ in range(world.random.randint(2, 14)):
+                world.act(rt)
+            lost += lose_and_repair(rt, world.random)
+        changed = world.change()
+        with open_runtime(changed) as rt:
+            change = find_change(rt)
+            if not change.is_nothing and rt.catalog.snapshots.newest() >= 0:
+                _fill_up(rt, replace(rt, plan=change.plan), change, _begin(rt, change, None), print, None)
+                lost += lose_and_repair(rt, world.random)
+            deploy(rt)
+        world.project = changed
+        with open_runtime(world.project) as rt:
+            lost += lose_and_repair(rt, world.random)
+            for _ in range(world.random.randint(0, 6)):
+                world.act(rt)
+            lost += lose_and_repair(rt, world.random)
+            world.finish(rt)
+            for epoch in range(rt.catalog.snapshots.oldest_readable(), rt.catalog.snapshots.newest() + 1):
+                world.check_snapshot(rt, epoch)
+    assert lost
