@@ -2,8 +2,9 @@
 
 The algorithms alone: no I/O, no clock, no thread; whoever hosts them brings messages, time and durable storage. In the order of the data:
 :mod:`~m3.recovery.graph` (who sends to whom), :mod:`~m3.recovery.clock` (what a message descends from), :mod:`~m3.recovery.logs` (what is kept of
-it), :mod:`~m3.recovery.messages`, :mod:`~m3.recovery.node` (normal operation, and a node that is replayed), :mod:`~m3.recovery.controller` (who
-failed, and who tells whom what), :mod:`~m3.recovery.table` (in which order inputs are processed again).
+it), :mod:`~m3.recovery.messages`, :mod:`~m3.recovery.hosting` (what a host brings and stores), :mod:`~m3.recovery.sending` (what a node holds and sends),
+:mod:`~m3.recovery.node` (what it processes), :mod:`~m3.recovery.controller` (who failed, and who tells whom what), :mod:`~m3.recovery.replaying` (what a
+restarted node waits for), :mod:`~m3.recovery.table` (in which order inputs are processed again).
 
 **How it is hosted.** Each node is a :class:`~m3.recovery.node.Node`: give it what arrives (``receive``), and send what it returns: ``Data``, ``Mark`` and ``Stable``
 to their ``target``, ``Report``, ``Started`` and ``Recovered`` to the controller. Call ``housekeeping`` now and then, and ``checkpoint`` of a node with state, and store

@@ -13,7 +13,7 @@ from cumulus_papers.recovery.system import Failure, History, poisson, run_histor
 from cumulus_papers.recovery.work import KINDS, STATEFUL
 from m3.recovery.graph import Flow, flow_of
 
-__all__ = ["Histories", "check_histories", "draw_flow", "draw_history"]
+__all__ = ["Histories", "check_histories", "draw_flow", "draw_history", "draw_kinds"]
 
 #: Histories that a worker takes at once.
 BLOCK = 25
@@ -33,12 +33,11 @@ def draw_flow(choose: random.Random) -> Flow:
     return flow_of(sorted(edges), [name for layer in layers for name in layer])
 
 
-def draw_kinds(choose: random.Random, flow: Flow) -> dict[str, str]:
+def draw_kinds(choose: random.Random, flow: Flow, kinds: Sequence[str] = KINDS) -> dict[str, str]:
     """What each node computes; who sends to nobody keeps something."""
+    last = [kind for kind in kinds if kind in STATEFUL] or ["sequence"]
     return {
-        name: choose.choice([k for k in KINDS if flow.children[name] or k in STATEFUL])
-        if flow.parents[name]
-        else "source"
+        name: choose.choice(kinds if flow.children[name] else last) if flow.parents[name] else "source"
         for name in flow.order
     }
 

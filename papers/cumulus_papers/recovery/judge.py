@@ -13,9 +13,10 @@ from typing import Any
 from cumulus_papers.recovery.work import Work, mix
 from m3.recovery.controller import Controller
 from m3.recovery.graph import Flow
+from m3.recovery.hosting import Checkpoint
 from m3.recovery.logs import Output, PayloadLog
 from m3.recovery.messages import Data, NodeMessage, Start, Started
-from m3.recovery.node import Checkpoint, Node
+from m3.recovery.node import Node
 
 __all__ = ["Witness", "Wrong"]
 
@@ -71,7 +72,8 @@ class Witness:
         did, came = self.did, self.came
 
         def record(output: Output) -> None:
-            did[name][output.time] = output
+            if output.diff.origin or output.payloads or output.time not in did[name]:
+                did[name][output.time] = output  # a dummy instead of what is stable changes nothing
 
         class Watched(Node):
             """Tells what it makes and receives."""

@@ -23,8 +23,9 @@ from cumulus_papers.recovery.judge import Witness
 from cumulus_papers.recovery.work import Work, mix
 from m3.recovery.controller import Controller, Heartbeats
 from m3.recovery.graph import Flow, longest_chain
+from m3.recovery.hosting import Checkpoint
 from m3.recovery.messages import Ask, Data, Hold, Recovered, Report, Resume, Start, Started
-from m3.recovery.node import Checkpoint, Node
+from m3.recovery.node import Node
 
 __all__ = ["CONTROLLER", "Failure", "History", "Outcome", "Recovery", "run_history"]
 
