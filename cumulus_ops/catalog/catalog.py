@@ -23,6 +23,7 @@ from cumulus_ops.catalog.members import Members
 from cumulus_ops.catalog.net_tables import NetTables
 from cumulus_ops.catalog.problems import Problems
 from cumulus_ops.catalog.program import RegisteredProgram
+from cumulus_ops.catalog.repairs import Repairs
 from cumulus_ops.catalog.results import Results
 from cumulus_ops.catalog.revisions import Revisions
 from cumulus_ops.catalog.seals import Seals
@@ -67,6 +68,8 @@ class Catalog:
         #: What people are shown.
         self.history = History(self.database)
         self.problems = Problems(self.database)
+        #: What is damaged.
+        self.repairs = Repairs(self.database, self.leases)
 
     def close(self) -> None:
         """End this process's lease, and release all connections."""

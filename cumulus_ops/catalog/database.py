@@ -64,6 +64,8 @@ drop what was put aside                       the row, which it locks, waits for
 see, recognise drops                          each is recorded once, or its row is locked
 set a file aside
 record that a step fails                      each is recorded once, or its row is locked
+record damages                                each is recorded once
+begin a recovery **                  locks    nobody else repairs, and nobody switches to another revision
 take, renew, end a lease
 ======================  ===========  =======  ==================================================================
 
@@ -91,6 +93,7 @@ part                transactions
 ``program``         register
 ``revisions``       begin a deployment, fill, begin to switch, switch, end a switch, give up, let go
 ``installation``    begin a generation, forget everything
+``repairs``         record damages; begin, end a recovery
 ``problems``        record that a step fails, or a source stands still
 ==================  ================================================================================================
 
@@ -262,7 +265,7 @@ def clock_s(connection: Connection) -> float:
 
 
 #: The newest migration.
-SCHEMA = "0031"
+SCHEMA = "0032"
 
 Result = TypeVar("Result")
 BUSY_TIMEOUT_MS = 60_000

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import json
 import secrets
+import zlib
 from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -36,6 +37,7 @@ __all__ = [
     "has_log",
     "home_of",
     "is_beginning",
+    "is_intact",
     "is_original_there",
     "note_beginning",
     "older_catalog",
@@ -136,7 +138,7 @@ def claim(root: Path, identity: Identity, *, instead: bool = False) -> Identity:
         whose it is now.
     """
     root.mkdir(parents=True, exist_ok=True)
-    text = json.dumps(asdict(identity))
+    text = _seal(asdict(identity))
     if instead:
         replace_file(root / CLAIM, text, durable=True)
     else:
@@ -149,7 +151,7 @@ def note_beginning(root: Path, beginning: Beginning) -> None:
     """Note that a generation is being begun in this folder, before anything else is done for it. Who is killed leaves the note; it is replaced by
     that of the next."""
     root.mkdir(parents=True, exist_ok=True)
-    replace_file(root / BEGINS, json.dumps(asdict(beginning)), durable=True)
+    replace_file(root / BEGINS, _seal(asdict(beginning)), durable=True)
 
 
 def read_beginning(root: Path) -> Beginning | None:
@@ -186,7 +188,7 @@ def write_mark(root: Path | None, mark: Mark) -> None:
     if root is None or not (root / CLAIM).exists():
         return
     with suppress(OSError):
-        replace_file(root / MARK, json.dumps(asdict(mark)))
+        replace_file(root / MARK, _seal(asdict(mark)))
 
 
 def has_log(root: Path) -> bool:
@@ -230,18 +232,42 @@ def older_catalog(root: Path | None) -> SetupProblem:
     )
 
 
-def _read(file: Path, *, strict: bool = True) -> dict[str, Any] | None:
+#: Of what else is in such a file, so that a digit that flips is no other lease's.
+SUM = "sum"
+
+
+def _seal(what: dict[str, Any]) -> str:
+    return json.dumps({**what, SUM: _sum(what)})
+
+
+def _sum(what: dict[str, Any]) -> str:
+    return f"{zlib.crc32(json.dumps(what).encode()):08x}"
+
+
+def is_intact(file: Path) -> bool:
+    """Whether the claim, the note of what was seen, or that of what is being begun is as it was written; one of old has no checksum. True if it is not there."""
     try:
-        found = json.loads(file.read_text())
+        return _read(file) != {}
+    except SetupProblem:
+        return False
+
+
+def _read(file: Path, *, strict: bool = True) -> dict[str, Any] | None:
+    """What is in it; None if it is not there. If it is not what was written, that is nothing, or an error if one is ``strict``."""
+    try:
+        found = json.loads(file.read_text(encoding="utf-8"))
+        told = found.pop(SUM, None)
+        if told is not None and told != _sum(found):
+            raise ValueError("its checksum is another one")
+        return dict(found)
     except (FileNotFoundError, NotADirectoryError):
         return None
-    except ValueError as error:
+    except (ValueError, AttributeError, TypeError) as error:
         if strict:
             raise _unreadable(file) from error
         return None
-    return found if isinstance(found, dict) else {}
 
 
 def _unreadable(file: Path) -> SetupProblem:
-    hint = "restore this file from a backup of the state folder; nothing else is wrong as far as is known"
+    hint = "`cumulus recover` writes it again, if the catalog's newest files are in this folder; nothing else is wrong as far as is known"
     return SetupProblem("whose this state folder is cannot be read", kind="bad-claim", place=str(file), hint=hint)

@@ -21,6 +21,7 @@ from cumulus_ops.catalog.epochs import in_utc
 from cumulus_ops.catalog.leases import Leases, is_gone
 from cumulus_ops.catalog.program import revision_values
 from cumulus_ops.catalog.records import Clock, NewRun, ProgramRecord, Step
+from cumulus_ops.catalog.repairs import recovery_under_way
 from cumulus_ops.project.errors import Conflict, InputProblem, NotYet
 
 __all__ = ["Changes", "Deployment", "Revision", "Revisions", "Stand"]
@@ -176,7 +177,7 @@ class Revisions(Part):
         """From now on no batch begins to be applied, until the step is over, or its lease.
 
         Raises:
-            NotYet: there is a newer snapshot than the one that its groups are filled up to.
+            NotYet: there is a newer snapshot than the one that its groups are filled up to; or a recovery is under way.
             Conflict: somebody else is switching, or the deployment was given up.
         """
         with self._db.begin() as connection:
@@ -187,6 +188,8 @@ class Revisions(Part):
                 raise Conflict("somebody else is switching", kind="switch-conflict", place=f"revision {number}")
             if _newest(connection) != base:
                 raise NotYet("an epoch was committed meanwhile", kind="fill-behind", place=f"revision {number}")
+            if recovery_under_way(connection) is not None:
+                raise NotYet("what is damaged is being repaired", kind="recovery-under-way", place=f"revision {number}")
             self._update(connection, number, lease=step.lease, step=step.number, worker=step.lease)
 
     def end_switch(self, number: int) -> None:

@@ -310,6 +310,32 @@ step_problem = Table(
     Column("times", Integer, nullable=False),
 )
 
+#: What is not as it was written (docs/adr/0087), as far as somebody has looked.
+damage = Table(
+    "damage",
+    metadata,
+    Column("id", BigKey, primary_key=True, autoincrement=True),
+    Column("kind", String(20), nullable=False),  # of the file
+    Column("file", Text, nullable=False, index=True),  # relative to the state folder if it is in there
+    Column("offset", BigInteger),  # where a run begins in it; NULL: all of the file
+    Column("holds", Text, nullable=False),
+    Column("problem", String(20), nullable=False),
+    Column("detail", Text, nullable=False),
+    Column("hint", Text, nullable=False),
+    Column("found_at", Float, nullable=False),  # first; seconds since 1970
+)
+
+#: Who repairs what is damaged: at most one row.
+recovery = Table(
+    "recovery",
+    metadata,
+    Column("id", Integer, primary_key=True, autoincrement=False),  # 1
+    Column("lease", BigInteger, nullable=False),
+    Column("step", BigInteger, nullable=False),
+    Column("begun_at", Float, nullable=False),  # seconds since 1970
+    Column("doing", Text, nullable=False),  # in words
+)
+
 source_epoch = Table(
     "source_epoch",
     metadata,

@@ -37,6 +37,7 @@ COMMANDS: Mapping[str, tuple[str, str]] = {
     "down": ("serving", "Stop what `cumulus up` has started."),
     "doctor": ("serving", "Look whether machine and project are in order."),
     "fsck": ("repairing", "Look at every stored file."),
+    "recover": ("repairing", "Make what is damaged again."),
     "anew": ("serving", "Make all maps again from the event log."),
     "demo": ("serving", "Run TPC-H under Airflow (what `make run` does)."),
     "simulate": ("simulating", "Simulate the papers' protocols."),

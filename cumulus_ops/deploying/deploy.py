@@ -60,6 +60,8 @@ BY_REQUEST = "by request"
 ATTEMPTS = 25
 #: For so long a switch waits for the batches that are being applied.
 APPLY_S, LOOK_S = 120.0, 0.02
+#: As often does it look whether a recovery is over.
+REPAIR_S = 0.5
 
 
 @dataclass(frozen=True)
@@ -117,6 +119,7 @@ def deploy(
     while switch_s is None:
         begun, events = _fill_up(rt, new, change, begun, on_progress, back_to)
         filled += events
+        _await_recovery(rt, on_progress)
         with suppress(NotYet):  # an epoch was committed meanwhile: there is a little more to fill
             switch_s = _switch(rt, new, change, begun)
     reach("switch.after-commit")
@@ -125,6 +128,16 @@ def deploy(
     since = begun.base + 1
     on_progress(f"revision {begun.number} is current from epoch {since} on")
     return Deployed(begun.number, since, filled, time.monotonic() - started, switch_s)
+
+
+def _await_recovery(rt: Runtime, on_progress: Callable[[str], None]) -> None:
+    """Wait while somebody repairs what is damaged, under the revision that wrote it. One that begins later waits for the switch."""
+    told = ""
+    while (under_way := rt.catalog.repairs.under_way()) is not None:
+        if under_way.doing != told:
+            told = under_way.doing
+            on_progress(f"waiting for a recovery, which {told}")
+        time.sleep(REPAIR_S)
 
 
 def _begin(rt: Runtime, change: Change, back_to: int | None) -> Deployment:

@@ -299,8 +299,8 @@ def _problem(place: Path, file: StoredFile, what: str, kind: str) -> IntegrityPr
         place=str(place),
         hint="see to the disk and to what may read it, and run it again"
         if kind == "unreadable"
-        else "restore the file from a copy of the state folder, of any age, for such files never change; without one, "
-        "load the project anew from its drops, and keep this state until that is done",
+        else "`cumulus recover` reads it again from its drop, if that is still there; or restore the file from a copy of the state folder, of any "
+        "age, for such files never change",
     )
 
 

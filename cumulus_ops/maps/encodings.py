@@ -82,7 +82,7 @@ class Place:
     """What to call a run in errors, and what to do when it is damaged."""
 
     name: str
-    hint: str = "restore the file from a copy; or `cumulus anew` makes all maps again, from the event log"
+    hint: str = "`cumulus recover` makes it again, while everything else goes on"
 
 
 class Blocks:

@@ -88,18 +88,19 @@ def _refuse_foreign_log(project: Project, catalog: Catalog) -> None:
         raise SetupProblem(message, kind="catalog-lost", place=str(project.state), hint=FROM_SOURCES)
 
 
-def check_claim(project: Project, catalog: Catalog, claimed: Claim) -> None:
+def check_claim(project: Project, catalog: Catalog, claimed: Claim, *, complete: bool = True) -> None:
     """See that a state folder is the catalog's, and that the catalog is not older; note what has changed.
 
     Args:
         project: the project.
         catalog: its catalog.
         claimed: what :func:`read_claim` has found before the catalog was read.
+        complete: whether a folder is refused that lacks the newest file of the log.
 
     Raises:
         SetupProblem: they do not belong together.
     """
-    _refuse_others(project, catalog, claimed)
+    _refuse_others(project, catalog, claimed, complete=complete)
     found, identity = claimed[0], catalog.database.identity()
     assert identity is not None
     if (
@@ -123,7 +124,7 @@ def look_at_claim(project: Project, catalog: Catalog, claimed: Claim) -> None:
         _refuse_others(project, catalog, claimed)
 
 
-def _refuse_others(project: Project, catalog: Catalog, claimed: Claim) -> None:
+def _refuse_others(project: Project, catalog: Catalog, claimed: Claim, *, complete: bool = True) -> None:
     (found, seen), identity, root = claimed, catalog.database.identity(), project.state
     if identity is None or found is None:
         raise _state_lost(root)
@@ -143,7 +144,7 @@ def _refuse_others(project: Project, catalog: Catalog, claimed: Claim) -> None:
     last = catalog.commits.last_commit() if catalog.program.is_registered() else 0
     if is_same and seen.commit > last:
         raise older_catalog(root)
-    if not (is_same and seen.commit == last) and not _has_newest_file(project, catalog):
+    if complete and not (is_same and seen.commit == last) and not _has_newest_file(project, catalog):
         raise _state_lost(root)
     here, recorded = home_of(project.state, project.catalog_url), catalog.installation.home()
     if recorded is not None and is_original_there(recorded, here, identity):
@@ -196,6 +197,6 @@ def _state_lost(root: Path) -> SetupProblem:
         "the catalog names an event log, and this state folder is not the one that has it",
         kind="state-lost",
         place=str(root),
-        hint="name the right `state:`, or restore it from a backup; if it is lost, `cumulus anew --from-sources` reads the landing folder and "
-        "the sources again",
+        hint="name the right `state:`, or restore it from a backup; `cumulus fsck` says what it lacks, and `cumulus recover` makes some of it again; if "
+        "all is lost, `cumulus anew --from-sources` reads the landing folder and the sources again",
     )

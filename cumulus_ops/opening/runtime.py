@@ -352,12 +352,13 @@ def _make_plans(
 
 
 @contextmanager
-def open_runtime(project: Project, executor: str | None = None) -> Iterator[Runtime]:
+def open_runtime(project: Project, executor: str | None = None, *, complete: bool = True) -> Iterator[Runtime]:
     """Open an initialised project.
 
     Args:
         project: the project.
         executor: ``inprocess`` or ``spark``; the project's own setting when None.
+        complete: whether a state folder is refused that lacks the newest file of the log.
 
     Raises:
         SetupProblem: it has not been initialised.
@@ -369,7 +370,7 @@ def open_runtime(project: Project, executor: str | None = None) -> Iterator[Runt
         stack.callback(runner.close)
         catalog.database.check_schema()
         record = catalog.program.record()
-        check_claim(project, catalog, claimed)
+        check_claim(project, catalog, claimed, complete=complete)
         _check_format(record)
         plan = plan_of(record)
         catalog.database.known_revision = record.revision

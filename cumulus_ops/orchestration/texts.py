@@ -22,6 +22,7 @@ from cumulus_ops.orchestration.assets import page
 from cumulus_ops.project.names import NOTICES, code, escape
 from cumulus_ops.project.rhythm import Rhythm, length_text, read_timeline
 from cumulus_ops.project.settings import Project, ValidationSettings
+from cumulus_ops.project.small_files import read_summed
 
 __all__ = [
     "ABOUT_VOTE",
@@ -139,9 +140,8 @@ agreed to: if the folder was edited since, or something else was deployed, it fa
 
 def notices(project: Project) -> str:
     """What is to be known of the running project, as its steps have written it last, nothing at most times; and where to see more."""
-    file = project.state / NOTICES
-    told = file.read_text(encoding="utf-8") + "\n" if file.is_file() else ""
-    return f"{told}[Views, epochs, lag and reports of {project.name}]({page(project.name, '')})\n\n"
+    told = read_summed(project.state / NOTICES)
+    return f"{told + chr(10) if told else ''}[Views, epochs, lag and reports of {project.name}]({page(project.name, '')})\n\n"
 
 
 def checkpoint(waits: Waits) -> str:

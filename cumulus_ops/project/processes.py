@@ -95,7 +95,7 @@ DEPLOY_POINTS = (
     "switch.before-commit",
     "switch.after-commit",
 )
-#: Those that are reached only when runs of maps are made again.
+#: Those that are reached only when something is repaired.
 REPAIR_POINTS = ("repair.before-files", "repair.before-commit", "repair.after-commit")
 #: Those that are reached only when the log is compacted.
 COMPACT_POINTS = ("compact.before-files", "compact.before-commit", "compact.after-commit")

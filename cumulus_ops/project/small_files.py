@@ -3,10 +3,16 @@
 from __future__ import annotations
 
 import os
+import re
+import zlib
 from contextlib import suppress
 from pathlib import Path
 
-__all__ = ["create_file", "replace_file", "sync_folder"]
+__all__ = ["create_file", "read_summed", "replace_file", "sync_folder", "with_sum"]
+
+
+#: The checksum at the end of a Markdown file.
+SUMMED = re.compile(r"(.*)<!-- ([0-9a-f]{8}) -->\n", re.DOTALL)
 
 
 def replace_file(file: Path, text: str, *, durable: bool = False) -> Path:
@@ -26,6 +32,23 @@ def create_file(file: Path, text: str) -> None:
     with suppress(FileExistsError):
         os.link(draft, file)  # a rename would replace it
     draft.unlink()
+
+
+def with_sum(text: str) -> str:
+    """A Markdown text with its checksum at its end, which nobody is shown."""
+    return f"{text}<!-- {zlib.crc32(text.encode()):08x} -->\n"
+
+
+def read_summed(file: Path) -> str | None:
+    """The text of such a file, "" if there is none; None if it is not what was written. One of old has no checksum."""
+    try:
+        text = file.read_text(encoding="utf-8")
+    except FileNotFoundError:
+        return ""
+    except (OSError, ValueError):
+        return None
+    found = SUMMED.fullmatch(text)
+    return text if found is None else found[1] if with_sum(found[1]) == text else None
 
 
 def sync_folder(folder: Path) -> None:

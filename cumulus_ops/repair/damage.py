@@ -24,6 +24,7 @@ __all__ = [
     "UNKNOWN",
     "WRONG",
     "Damage",
+    "Outcome",
     "Report",
     "StoredRow",
 ]
@@ -55,6 +56,7 @@ class Damage:
         hint: what to do.
         offset: the byte at which a run begins.
         row: what the catalog says of it; None if it has no row for it.
+        subject: the relation or the view that it is of, if it is of one.
     """
 
     kind: str
@@ -65,6 +67,7 @@ class Damage:
     hint: str = RECOVER
     offset: int | None = None
     row: StoredRow | None = None
+    subject: str = ""
 
     @property
     def place(self) -> str:
@@ -102,3 +105,14 @@ class Report:
     without_checksums: tuple[str, ...] = ()
     proved: tuple[str, ...] = ()
     unproved: tuple[str, ...] = field(default=())
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What became of some damages: those that are ``done``, each with how it was made again and proved; and those that are ``left``, each with why."""
+
+    done: tuple[tuple[Damage, str], ...] = ()
+    left: tuple[tuple[Damage, str], ...] = ()
+
+    def __add__(self, other: Outcome) -> Outcome:
+        return Outcome(self.done + other.done, self.left + other.left)

@@ -7,12 +7,13 @@ import hashlib
 import os
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from cumulus_ops.catalog.net_tables import NetTable
 from cumulus_ops.catalog.records import KeyRun, LogFile, QuarantinedRows, Run
+from cumulus_ops.catalog.repairs import KnownDamage
 from cumulus_ops.files.log_files import check_file
 from cumulus_ops.keys.building import prove_index, signature
 from cumulus_ops.maps.encodings import Place, say_damaged
@@ -35,12 +36,18 @@ from cumulus_ops.repair.damage import (
     Report,
     StoredRow,
 )
+from cumulus_ops.repair.state_files import HOLDS as SMALL
+from cumulus_ops.repair.state_files import find_damaged_state_files
 
-__all__ = ["Progress", "Sample", "fsck"]
+__all__ = ["Progress", "Sample", "fsck", "record"]
 
 
 READ_BYTES = 1 << 20
 GONE = "it is missing"
+WRONG_HINT = (
+    "`cumulus recover` builds it again from the log. Events that were judged by it before may be in the log, or in the quarantine, wrongly: compare "
+    "the log with the source"
+)
 #: The folders whose files the catalog names.
 FOLDERS = ("runs", "log", "quarantine", "keys", "net")
 
@@ -88,31 +95,51 @@ class Sample:
         return (place - self.seed * self.percent) % 100 < self.percent
 
 
-def fsck(rt: Runtime, on_progress: Callable[[Progress], None] = lambda _: None, sample: Sample | None = None) -> Report:
+def fsck(
+    rt: Runtime,
+    on_progress: Callable[[Progress], None] = lambda _: None,
+    sample: Sample | None = None,
+    only: Collection[str] = (),
+) -> Report:
     """Look at all files under the state folder: those that the catalog names, byte by byte; those that it does not name; and whether key indexes say
     what the log says. Others may go on working meanwhile: a file that is gone because it was replaced is none that is missing.
 
     Args:
         rt: the open project.
         on_progress: called after each file.
-        sample: the part to look at; None for all. Of a part, key indexes are not compared with the log.
+        sample: the part to look at; None for all.
+        only: the files to look at, relative to the state folder; empty: all. Of some, or of a part, key indexes are not compared with the log.
+
+    What is found is recorded, for those who show the project's state; so is what is as it has to be again.
     """
+    damages = list(find_damaged_state_files(rt))  # before this process writes one of them
     with rt.catalog.leases.step() as step:
         started = time.monotonic()
+        is_all = sample is None and not only
         rows = _stored(rt)
-        chosen = [row for row in rows if sample is None or sample.has(row.path)]
-        damages = [*_verify_all(rt, chosen, on_progress), *_find_foreign(rt)]
-        proved, wrong, unproved = ([], [], []) if sample is not None else _prove_indexes(rt, step.label)
+        chosen = [row for row in rows if (sample is None or sample.has(row.path)) and (not only or row.path in only)]
+        damages += [*_verify_all(rt, chosen, on_progress), *_find_foreign(rt)]
+        proved, wrong, unproved = _prove_indexes(rt, step.label, only) if sample is None else ([], [], [])
+        damages += wrong
+        if only:
+            damages = [damage for damage in damages if damage.file in only]
+        record(rt, damages, None if is_all else {row.path for row in chosen} | {*only} | {*SMALL})
         return Report(
             dict(Counter(kind_of(row) for row in chosen)),
             sum(_size(rt, row) for row in chosen),
             time.monotonic() - started,
-            (*damages, *wrong),
+            tuple(damages),
             100.0 if not rows else 100.0 * len(chosen) / len(rows),
             tuple(row.path for row in chosen if not isinstance(row, Run | KeyRun) and row.checksums is None),
             tuple(proved),
             tuple(unproved),
         )
+
+
+def record(rt: Runtime, damages: Sequence[Damage], looked_at: Collection[str] | None = None) -> None:
+    """Let the catalog know what is damaged; of files that were looked at (None: all) and are not, it forgets that they were."""
+    known = [KnownDamage(d.kind, d.file, d.offset, d.holds, d.problem, d.detail, d.hint) for d in damages]
+    rt.catalog.repairs.record(known, looked_at)
 
 
 # What the catalog names.
@@ -218,8 +245,9 @@ def describe(rt: Runtime, row: StoredRow, problem: IntegrityProblem) -> Damage:
     """What is said of it."""
     detail = problem.message.partition(" is damaged: ")[2] or problem.message
     missing = detail == GONE
-    what = (kind_of(row), row.path, say_what_it_holds(rt, row), MISSING if missing else DAMAGED, detail, problem.hint)
-    return Damage(*what, offset=row.offset if isinstance(row, Run | KeyRun) else None, row=row)
+    what = (kind_of(row), row.path, say_what_it_holds(rt, row), MISSING if missing else DAMAGED, detail)
+    offset = row.offset if isinstance(row, Run | KeyRun) else None
+    return Damage(*what, offset=offset, row=row, subject="" if isinstance(row, Run) else row.relation)
 
 
 def say_what_it_holds(rt: Runtime, row: StoredRow) -> str:
@@ -278,12 +306,14 @@ def _walk(folder: Path) -> Iterable[Path]:
 # Whether key indexes say what the log says.
 
 
-def _prove_indexes(rt: Runtime, label: str) -> tuple[list[str], list[Damage], list[str]]:
+def _prove_indexes(rt: Runtime, label: str, only: Collection[str]) -> tuple[list[str], list[Damage], list[str]]:
     """The relations for which it is so; those for which it is not; and why that cannot be found out of others, for a file is damaged."""
     proved: list[str] = []
     wrong: list[Damage] = []
     unproved: list[str] = []
     for relation in (r for r in rt.project.relations if r.name in rt.project.keys):
+        if only and f"keys of {relation.name}" not in only:
+            continue
         try:
             proof = prove_index(rt.project, rt.catalog, relation, label)
         except (Conflict, IntegrityProblem) as problem:
@@ -297,9 +327,6 @@ def _prove_indexes(rt: Runtime, label: str) -> tuple[list[str], list[Damage], li
             continue
         differs = f"{proof.differ:,} row{'s differ' if proof.differ > 1 else ' differs'}"
         detail = "\n  ".join((f"it does not say what the log says: {differs}", *proof.shown))
-        hint = (
-            f"stop what appends, and run `cumulus keys build {relation.name}`: it builds the index from the log. Events that were judged by "
-            "it before may be in the log, or in the quarantine, wrongly: compare the log with the source"
-        )
-        wrong.append(Damage(KEY_INDEX, "keys", f"key index of {relation.name}", WRONG, detail, hint))
+        said = (f"keys of {relation.name}", f"key index of {relation.name}", WRONG, detail, WRONG_HINT)
+        wrong.append(Damage(KEY_INDEX, *said, subject=relation.name))
     return proved, wrong, unproved

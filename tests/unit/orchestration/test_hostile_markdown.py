@@ -18,6 +18,7 @@ from cumulus_ops.opening.runtime import open_runtime
 from cumulus_ops.orchestration import texts
 from cumulus_ops.orchestration.texts import Waits
 from cumulus_ops.project.names import NOTICES, UNSEEN, code, escape
+from cumulus_ops.project.small_files import read_summed
 from cumulus_ops.publishing.telling import write_notices
 from tests.support.payloads import payloads
 from tests.support.shown import shown_project
@@ -66,7 +67,7 @@ def documents(project_folder: Path, values: list[str]) -> list[str]:
             write_notices(rt)
             barrier = Barrier("vote", value, value)
             waits = Waits((barrier, replace(barrier, name="settle", about="*")), (0, 1), 2)
-            found.append((project.state / NOTICES).read_text() + texts.commit(project, waits))
+            found.append((read_summed(project.state / NOTICES) or "") + texts.commit(project, waits))
     return found
 
 

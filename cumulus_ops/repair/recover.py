@@ -1,0 +1,159 @@
+"""Recovery: what is damaged is found, made again from what is intact, and proved, while everything else goes on.
+
+::
+
+    look at all files ──> plan ──> carry out, kind by kind ──> look again at what was damaged ──> report
+                                                                         │ what is damaged still, and has become less
+                          ^──────────────────────────────────────────────┘
+
+Nothing is rewritten but what is damaged. Killed at any point it is called again, and finds what is left: each repair ends in one transaction, or in one rename.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from cumulus_ops.catalog.catalog import Catalog
+from cumulus_ops.opening.runtime import Runtime
+from cumulus_ops.project.errors import CumulusError
+from cumulus_ops.project.settings import Project
+from cumulus_ops.repair.damage import (
+    Damage,
+    Outcome,
+    Report,
+)
+from cumulus_ops.repair.fsck import Progress, fsck
+from cumulus_ops.repair.others import put_aside, repair_key_indexes, repair_net_tables
+from cumulus_ops.repair.plan import Plan, Repair, plan_repair
+from cumulus_ops.repair.state_files import find_damaged_claim, repair_state_files, write_claim
+
+__all__ = ["Recovered", "look_at_claim", "open_claim", "recover"]
+
+
+Say = Callable[[str], None]
+#: The files that are found damaged when all others were made again, as a log file behind a damaged net table, are made again in a further round.
+ROUNDS = 3
+
+
+@dataclass(frozen=True)
+class Recovered:
+    """What was ``found``, what was planned, and what became of it; ``seconds`` in all."""
+
+    found: Report
+    plan: Plan
+    outcome: Outcome
+    seconds: float
+    is_dry: bool = False
+
+
+def look_at_claim(project: Project) -> list[Damage]:
+    """What keeps a project from being opened, and can be repaired."""
+    catalog = Catalog(project.catalog_url, project.state)
+    try:
+        catalog.database.check_schema()
+        return find_damaged_claim(project, catalog)
+    finally:
+        catalog.close()
+
+
+def open_claim(project: Project, on_progress: Say = lambda _: None) -> list[Damage]:
+    """Let a project be opened whose state folder does not say any more whose it is, if the catalog's files are there.
+
+    Returns:
+        what was repaired.
+    """
+    catalog = Catalog(project.catalog_url, project.state)
+    try:
+        catalog.database.check_schema()
+        found = find_damaged_claim(project, catalog)
+        for damage in found:
+            write_claim(project, catalog)
+            on_progress(f"{damage.file}: written again, from the catalog")
+        return found
+    finally:
+        catalog.close()
+
+
+def recover(
+    rt: Runtime,
+    only: Sequence[str] = (),
+    on_progress: Say = lambda _: None,
+    on_look: Callable[[Progress], None] = lambda _: None,
+    *,
+    dry_run: bool = False,
+) -> Recovered:
+    """Find what is damaged, and make it again.
+
+    Args:
+        rt: the open project.
+        only: files to look at, relative to the state folder; empty: all.
+        on_progress: called with one line for each thing done.
+        on_look: called after each file that was looked at.
+        dry_run: only plan.
+
+    Raises:
+        NotYet: somebody else repairs, or another revision is being switched to.
+    """
+    started = time.monotonic()
+    if dry_run:
+        found = fsck(rt, on_look, only=only)
+        return Recovered(found, plan_repair(rt, found.damages), Outcome(), time.monotonic() - started, is_dry=True)
+    with rt.catalog.leases.step() as step, rt.catalog.repairs.recovering(step):
+        found = fsck(rt, on_look, only=only)
+        plan = plan_repair(rt, found.damages)
+        outcome, waiting = Outcome(), found.damages
+        for _ in range(ROUNDS):
+            done = _carry_out(rt, plan_repair(rt, waiting), on_progress)
+            rest = _look_again(rt, waiting, on_look) if waiting else ()
+            outcome = Outcome(outcome.done + _without(done.done, rest), _only(done.left, rest))
+            if not rest or len(rest) >= len(waiting):
+                break
+            waiting = rest
+        return Recovered(found, plan, outcome, time.monotonic() - started)
+
+
+def _carry_out(rt: Runtime, plan: Plan, on_progress: Say) -> Outcome:
+    outcome = Outcome()
+    for repair in plan.repairs:
+        rt.catalog.repairs.doing(f"makes again: {repair.damages[0].holds}, from {repair.source}")
+        try:
+            outcome += _repair(rt, repair, on_progress)
+        except CumulusError as problem:
+            outcome += Outcome(left=tuple((damage, str(problem)) for damage in repair.damages))
+    return outcome
+
+
+def _repair(rt: Runtime, repair: Repair, on_progress: Say) -> Outcome:
+    damages = list(repair.damages)
+    match repair.kind:
+        case "state-file":
+            return repair_state_files(rt, damages, on_progress)
+        case "net-table":
+            return repair_net_tables(rt, damages, on_progress)
+        case "key-index":
+            return repair_key_indexes(rt, damages, on_progress)
+        case "foreign":
+            return put_aside(rt, damages, on_progress)
+    return Outcome(left=tuple((damage, "nothing makes it again yet") for damage in damages))
+
+
+def _look_again(rt: Runtime, damages: Sequence[Damage], on_look: Callable[[Progress], None]) -> tuple[Damage, ...]:
+    """What is damaged still."""
+    return fsck(rt, on_look, only=[damage.file for damage in damages]).damages
+
+
+def _without(done: Sequence[tuple[Damage, str]], rest: Sequence[Damage]) -> tuple[tuple[Damage, str], ...]:
+    keys = {_key(damage) for damage in rest}
+    return tuple(pair for pair in done if _key(pair[0]) not in keys)
+
+
+def _only(left: Sequence[tuple[Damage, str]], rest: Sequence[Damage]) -> tuple[tuple[Damage, str], ...]:
+    """Why each of what is damaged still is left."""
+    whys = {_key(damage): why for damage, why in left}
+    return tuple((damage, whys.get(_key(damage), damage.detail)) for damage in rest)
+
+
+def _key(damage: Damage) -> tuple[str, str, int | None]:
+    return damage.kind, damage.file, damage.offset
