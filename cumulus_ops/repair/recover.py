@@ -16,6 +16,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from cumulus_ops.catalog.catalog import Catalog
+from cumulus_ops.catalog.records import Run
+from cumulus_ops.maps.packs import verify_run
 from cumulus_ops.opening.runtime import Runtime
 from cumulus_ops.project.errors import CumulusError
 from cumulus_ops.project.settings import Project
@@ -25,6 +27,7 @@ from cumulus_ops.repair.damage import (
     Report,
 )
 from cumulus_ops.repair.fsck import Progress, fsck
+from cumulus_ops.repair.maps import repair_runs
 from cumulus_ops.repair.others import put_aside, repair_key_indexes, repair_net_tables
 from cumulus_ops.repair.plan import Plan, Repair, plan_repair
 from cumulus_ops.repair.state_files import find_damaged_claim, repair_state_files, write_claim
@@ -132,11 +135,25 @@ def _repair(rt: Runtime, repair: Repair, on_progress: Say) -> Outcome:
             return repair_state_files(rt, damages, on_progress)
         case "net-table":
             return repair_net_tables(rt, damages, on_progress)
+        case "run":
+            return _repair_runs(rt, damages, on_progress)
         case "key-index":
             return repair_key_indexes(rt, damages, on_progress)
         case "foreign":
             return put_aside(rt, damages, on_progress)
     return Outcome(left=tuple((damage, "nothing makes it again yet") for damage in damages))
+
+
+def _repair_runs(rt: Runtime, damages: Sequence[Damage], on_progress: Say) -> Outcome:
+    lost = [damage.row for damage in damages if isinstance(damage.row, Run)]
+    made = repair_runs(rt, lost, on_progress)
+    for run in made.made:
+        verify_run(rt.project.state / run.path, run.offset, run.bytes)
+    gone = {run.id for run in made.lost}
+    how = "made again by difference, in another file"
+    done = tuple((damage, how) for damage in damages if isinstance(damage.row, Run) and damage.row.id in gone)
+    merged = "it was merged meanwhile, by somebody who had it open"
+    return Outcome(done + tuple((damage, merged) for damage in damages if (damage, how) not in done))
 
 
 def _look_again(rt: Runtime, damages: Sequence[Damage], on_look: Callable[[Progress], None]) -> tuple[Damage, ...]:

@@ -64,3 +64,21 @@ def test_a_file_that_nobody_knows_is_kept_elsewhere(call: Call, tmp_path: Path) 
     assert call("recover").exit_code == 0
     assert (state / "kept" / "foreign" / "log" / "orders" / "notes.txt").read_text() == "mine"
     assert json.loads(call("fsck", "--json").stdout)["damages"] == []
+
+
+def test_a_pack_of_runs_is_made_again(call: Call, tmp_path: Path) -> None:
+    state, runs = stored(tmp_path)
+    answers = [call("query", view, "--json").stdout for view in ("by_id", "revenue")]
+    for spoil in (Path.unlink, lambda file: change(file, file.stat().st_size // 2), lambda file: file.write_bytes(b"")):
+        _, runs = stored(tmp_path)
+        pack = state / runs[0].path
+        before = looks(state)
+        spoil(pack)
+        assert call("fsck").exit_code == EXIT_USER
+        result = call("recover")
+        assert result.exit_code == 0, result.output
+        assert "made again by difference" in result.stdout
+        assert [call("query", view, "--json").stdout for view in ("by_id", "revenue")] == answers
+        assert call("fsck").exit_code == 0
+        after = looks(state)
+        assert {path for path in before if before[path] != after.get(path)} <= {pack.relative_to(state).as_posix()}
