@@ -325,6 +325,12 @@ class Commits(Part):
                 connection.execute(update(t.program).values(merge_horizon=max(program.merge_horizon, joined)))
             return number
 
+    def readings(self, after: int) -> dict[int, tuple[str, int | None]]:
+        """commit -> its kind and the commit that its step has read, None if that is not known; of those after a commit (exclusive)."""
+        c = t.commit.c
+        rows = self._db.read(select(c.number, c.kind, c.read_at).where(c.number > after).order_by(c.number))
+        return {number: (kind, read_at) for number, kind, read_at in rows}
+
     def is_crowded(self, at: int, limit: int) -> bool:
         """Whether some access path has more than ``limit`` runs that are visible at commit ``at``."""
         r = t.run.c

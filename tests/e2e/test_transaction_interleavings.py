@@ -446,7 +446,9 @@ OPERATIONS: dict[str, Make] = {
         lambda c: c.commits.commit_repair(w.mergeable[:1], [(new_run("m", path="runs/p.pack"), w.mergeable[0].origin)])
     ),
     "commit repair of several": lambda w: (
-        lambda c: c.commits.commit_repair(w.mergeable, [(new_run("m", path="runs/p.pack"), w.last)], joined=w.last)
+        lambda c: c.commits.commit_repair(
+            w.mergeable, [(new_run("m", path="runs/p.pack"), w.last)], joined=w.mergeable[-1].origin
+        )
     ),
     "checkpoint": lambda w: lambda c: c.snapshots.checkpoint(Snapshot(1, epoch_end(1), w.last, 0, 0.0), {"d"}),
     "take a lease": _take,
@@ -604,6 +606,11 @@ FINALS = (
     *("say what is final", "say it elsewhere", "publish what is final", "validate what is final"),
     *("retract", "commit correction", "append elsewhere", "checkpoint"),
 )
+#: Runs are made again while others replace them, or are about to read them.
+REPAIRS = (
+    *("commit repair", "commit repair of several", "commit merge", "mergeable", "begin apply", "commit apply"),
+    *("commit correction", "collect garbage"),
+)
 #: How another revision comes about, and what may not happen to what it has read.
 DEPLOYING = (
     "begin a deployment",
@@ -629,6 +636,7 @@ USUAL = tuple(
         *NETS[:4],
         *PUT_ASIDE[:5],
         *FINALS[:4],
+        *REPAIRS[:2],
         *SOURCES,
         *DEPLOYING,
         *itertools.chain(*VALUES),
@@ -638,7 +646,7 @@ USUAL = tuple(
 
 @pytest.mark.parametrize(
     ("sealed", "names"),
-    [(1, USUAL), (1, ASIDE), (1, PUT_ASIDE), (1, MEMBERS), (1, KEYS), (1, NETS), (3, ONCE_SEALED)],
+    [(1, USUAL), (1, ASIDE), (1, PUT_ASIDE), (1, MEMBERS), (1, KEYS), (1, NETS), (1, REPAIRS), (3, ONCE_SEALED)],
 )
 def test_every_pair_ends_as_one_after_the_other(world: World, sealed: int, names: Sequence[str]) -> None:
     prepare(world, sealed)

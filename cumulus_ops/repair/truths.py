@@ -1,0 +1,295 @@
+"""What groups hold if nothing is wrong, at some versions; and what the runs that are there hold (docs/adr/0086)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+
+import numpy as np
+import pyarrow as pa
+
+from cumulus_ops.catalog.records import Batch, Clock, HistoryEntry, NewRun, Run, Step
+from cumulus_ops.compute.extend import ExtendTask, choose_drivers, groups_read
+from cumulus_ops.compute.reading import BatchRef
+from cumulus_ops.deploying.deploy import fill_groups
+from cumulus_ops.layout.plans import ProgramPlan
+from cumulus_ops.maps.deltas import VERSION
+from cumulus_ops.maps.packs import open_run
+from cumulus_ops.maps.runs import AccessPath
+from cumulus_ops.opening.runtime import Runtime
+from cumulus_ops.project.errors import IntegrityProblem
+
+__all__ = ["Scope", "Slot", "State", "Truths", "has_all", "told_apart"]
+
+#: Another copy is read instead of computing what a batch or an epoch adds, if that takes no more rows than these, or than so many for each event.
+COPY_ROWS, ROWS_PER_EVENT = 100_000, 20
+#: The batch before all others: what there is before the first event.
+START = BatchRef(0, 0, 0, (), 0, 0, 0)
+
+
+@dataclass(frozen=True)
+class State:
+    """The catalog at one moment: the newest commit ``at``, the visible ``runs``, the live ``history``, the ``newest`` snapshot and the ``oldest`` that can be
+    read, and the commit up to which maps that depend on derivations are ``refreshed``."""
+
+    at: int
+    runs: tuple[Run, ...]
+    history: tuple[HistoryEntry, ...]
+    newest: int
+    oldest: int
+    refreshed: int
+
+    def lowest(self, plan: ProgramPlan) -> int:
+        """Up to which commit (inclusive) nobody tells runs apart."""
+        read = [entry.clock.prefix for entry in self.history] + ([self.refreshed] if plan.derived else [])
+        return min((self.at, *read))
+
+    @staticmethod
+    def now(rt: Runtime) -> State:
+        """As it is now. A clock that moves without a commit says the same of what is stored."""
+
+        def look() -> tuple[int, int, int, int]:
+            snapshots = rt.catalog.snapshots
+            moment = rt.catalog.commits.last_commit(), snapshots.newest(), snapshots.oldest_readable()
+            return (*moment, rt.catalog.commits.refreshed())
+
+        while True:
+            before = look()
+            at, newest, oldest, refreshed = before
+            runs, history = rt.catalog.commits.runs(at), rt.catalog.commits.live_history(at)
+            if look() == before:
+                return State(at, tuple(runs), tuple(history), newest, oldest, refreshed)
+
+
+@dataclass(frozen=True)
+class Scope:
+    """The project ``rt`` in the revision that maintains, maintained or is to maintain some copies of groups. ``since``: the first epoch in which a group can be
+    read; ``last``: the last one, None of the current revision."""
+
+    rt: Runtime
+    since: Mapping[str, int]
+    last: int | None
+
+    @staticmethod
+    def of(rt: Runtime, number: int) -> Scope:
+        """The scope of a revision that is needed."""
+        mine = rt if number == rt.revision else rt.in_revision(rt.catalog.program.record(number))
+        deployed = [r for r in rt.catalog.revisions.all() if r.since is not None]
+        begun = rt.catalog.revisions.deployment()
+        if begun is not None and begun.number == number:
+            base = -1 if begun.base is None else begun.base
+            return Scope(mine, dict.fromkeys(mine.plan.groups, base + 1), base)
+        since, staying = dict[str, int](), set(mine.plan.groups)
+        for revision in [r for r in reversed(deployed) if r.number <= number]:
+            there = mine if revision.number == number else rt.in_revision(rt.catalog.program.record(revision.number))
+            staying &= there.plan.groups.keys()
+            since |= dict.fromkeys(staying, revision.since or 0)
+            if not staying or not revision.since:
+                break
+        after = [r.since for r in deployed if r.number > number and r.since is not None]
+        return Scope(mine, since, min(after) - 1 if after else None)
+
+    def place(self, run: Run) -> tuple[int, int]:
+        """In which order lost runs are made again: the shallow ones first; and apart those of groups that can be read since another epoch."""
+        return self.rt.plan.place_of[run.map], self.since.get(run.map, 0)
+
+    @cached_property
+    def copies(self) -> Mapping[tuple[str, str], AccessPath]:
+        """Its copies of groups, as the catalog calls them."""
+        return {(p.map, p.label): p for paths in self.rt.plan.paths.values() for p in paths}
+
+
+@dataclass(frozen=True)
+class Slot:
+    """Versions (both inclusive) of which one truth is computed: of live batches (``epoch`` is None), of an ``epoch`` alone, or of all ``upto`` one."""
+
+    first: int
+    last: int
+    epoch: int | None = None
+    upto: bool = False
+
+    def overlaps(self, run: NewRun) -> bool:
+        """Whether a run may hold some of them."""
+        return run.min_version <= self.last and run.max_version >= self.first
+
+
+@dataclass
+class Truths:
+    """What some groups of one stratum hold. ``missing``: the ids of all runs that are missing just now, of deeper groups, too; ``again``: of a cycle what was
+    made of it so far."""
+
+    scope: Scope
+    state: State
+    names: frozenset[str]
+    missing: frozenset[int]
+    step: Step
+    again: list[Run] = field(default_factory=list)
+
+    @property
+    def rt(self) -> Runtime:
+        """The project, in its revision."""
+        return self.scope.rt
+
+    @property
+    def plan(self) -> ProgramPlan:
+        """Its plan."""
+        return self.scope.rt.plan
+
+    @cached_property
+    def is_cyclic(self) -> bool:
+        """Whether the groups are computed from each other."""
+        return self.plan.cyclic[self.plan.place_of[min(self.names)]]
+
+    @cached_property
+    def kept(self) -> list[Run]:
+        """The runs that are there."""
+        return [run for run in self.state.runs if run.id not in self.missing]
+
+    def held(self, path: AccessPath, slot: Slot, upto: int | None = None) -> Iterator[pa.Table]:
+        """What the runs of a copy that are there hold at some versions; ``upto``: of commits up to this one (inclusive), None for all."""
+        names = self.plan.key_names(path.map)
+        for run in self.kept:
+            is_mine = (run.map, run.access_path) == (path.map, path.label) and slot.overlaps(run)
+            if is_mine and (upto is None or run.origin <= upto):
+                data = open_run(self.rt.project.state / run.path, run.offset, run.bytes)
+                table = data.table(names)
+                if data.oldest < slot.first or data.newest > slot.last:
+                    at = table[VERSION].to_numpy()
+                    table = table.take(pa.array(np.flatnonzero((at >= slot.first) & (at <= slot.last))))
+                if len(table):
+                    yield table
+
+    def find_twin(self, path: AccessPath, slot: Slot) -> AccessPath | None:
+        """Another copy that has the same at these versions, is intact there, and costs less to read than to compute; that of the fewest rows."""
+        found = []
+        for other in self.plan.paths[path.map]:
+            mine = [r for r in self.state.runs if (r.map, r.access_path) == (path.map, other.label)]
+            mine = [run for run in mine if slot.overlaps(run)]
+            if other != path and has_all(other, path) and not any(run.id in self.missing for run in mine):
+                found.append((sum(run.rows for run in mine), other))
+        rows, twin = min(found, default=(0, None))
+        is_cheap = slot.upto or rows <= max(COPY_ROWS, ROWS_PER_EVENT * self._count_events(slot))
+        return twin if is_cheap and not self.is_cyclic else None
+
+    def _count_events(self, slot: Slot) -> int:
+        if slot.epoch is not None:
+            return sum(b.events for b in self.rt.catalog.log.batches(epoch=slot.epoch) if b.counts)
+        return sum(entry.batch.events for entry in self._batches(slot))
+
+    def compute(self, slot: Slot, names: frozenset[str], upto: int | None = None) -> Mapping[str, list[pa.Table]]:
+        """What groups hold at some versions if nothing is wrong, with all their columns. ``upto``: of live batches, what they held at that commit."""
+        if slot.epoch is None:
+            history = self._batches(slot) if upto is None else self._batches_at(slot, upto)
+            return self._read_back([run for task in self._live_tasks(history, names) for run in self._run(task)])
+        if slot.epoch < 0:
+            return self._read_back(self._run(self._given(names, (START,), self._stored())))
+        drivers: Mapping[str, str] = {}
+        if slot.upto and self.rt.project.executor.kind != "spark":
+            drivers = choose_drivers(self.plan, names, self._count_rows())
+        base = None if slot.upto else slot.epoch - 1
+        _, runs = fill_groups(self.rt, self.rt, names, drivers, base, slot.epoch, self._stored(), self.step)
+        return self._read_back(runs)
+
+    def _live_tasks(self, history: Sequence[HistoryEntry], names: frozenset[str]) -> Iterator[ExtendTask]:
+        """What live batches add to groups: to those that follow from events alone by each batch's clock, to others by the one that they have."""
+        clocks: dict[Clock, list[HistoryEntry]] = {}
+        for entry in history:
+            clocks.setdefault(entry.clock, []).append(entry)
+        base, others = names & self.plan.base, names - self.plan.base
+        for clock, entries in clocks.items() if base else ():
+            runs = [run for run in self._stored() if clock.covers(run.origin)]
+            yield self._given(base, self.rt.references([entry.batch for entry in entries]), runs)
+        known = [entry.batch for entry in history if (entry.batch.commit or 0) <= self.state.refreshed]
+        if others and known:
+            runs = [run for run in self._stored() if run.origin <= self.state.refreshed]
+            yield self._given(others, self.rt.references(known), runs)
+
+    def _batches(self, slot: Slot) -> list[HistoryEntry]:
+        """The live batches that have some of the versions."""
+        spans = ((entry, self.plan.versions.span(entry.batch)) for entry in self.state.history)
+        return [entry for entry, (first, last) in spans if first <= slot.last and last >= slot.first]
+
+    def _batches_at(self, slot: Slot, upto: int) -> list[HistoryEntry]:
+        """The batches with some of the versions that were live at a commit, with the clocks that they had; those that were taken back since, too.
+
+        Raises:
+            IntegrityProblem: their clocks are not known.
+        """
+        span = self.plan.versions.span
+        batches = [entry.batch for entry in self.state.history]
+        batches += [b for b in self.rt.catalog.log.batches(since=self.state.newest + 1) if b.retracted_by is not None]
+        there = [b for b in batches if b.commit is not None and b.commit <= upto]
+        found = [b for b in there if span(b)[0] <= slot.last and span(b)[1] >= slot.first]
+        if any(b.retracted_by == upto for b in found):
+            raise told_apart()  # its corrections were taken back by the next commit
+        left = [b for b in found if b.retracted_by is None or b.retracted_by > upto]
+        return [HistoryEntry(b, self._clock_at(b, upto), 0) for b in left]
+
+    def _clock_at(self, batch: Batch, upto: int) -> Clock:
+        """The clock that a batch had at a commit, but for passes of corrections that have found nothing to correct."""
+        assert batch.commit is not None
+        clock = Clock(0, frozenset())
+        for number, (kind, read_at) in self._readings.items():
+            seen = number if kind == "switch" else read_at
+            is_own = number == batch.commit or (kind in ("correct", "switch") and batch.commit < number)
+            if not is_own or number > upto:
+                continue
+            if seen is None:
+                raise told_apart()
+            if number == batch.commit or batch.commit <= seen:
+                clock = clock.advanced(seen, number)
+        return clock
+
+    @cached_property
+    def _readings(self) -> Mapping[int, tuple[str, int | None]]:
+        return self.rt.catalog.commits.readings(0)
+
+    def _given(self, names: frozenset[str], batches: Sequence[BatchRef], runs: Sequence[Run]) -> ExtendTask:
+        given = frozenset(self.plan.groups) - names
+        needed = groups_read(self.plan, names, given)
+        chosen = tuple(run for run in runs if run.map in needed)
+        task = ExtendTask(self.plan, self.rt.project.state, tuple(batches), chosen, names, given)
+        return replace(task, memory=self.rt.project.memory_bytes, label=self.step.label)
+
+    def _stored(self) -> list[Run]:
+        """What may be read to compute the groups. Of themselves only a cycle reads anything."""
+        if self.is_cyclic:
+            return [*self.kept, *self.again]
+        return [run for run in self.kept if run.map not in self.names]
+
+    def _count_rows(self) -> dict[str, int]:
+        rows: dict[str, int] = {}
+        for file in self.rt.catalog.log.files():
+            rows[file.relation] = rows.get(file.relation, 0) + file.rows
+        return rows
+
+    def _run(self, task: ExtendTask) -> tuple[NewRun, ...]:
+        return self.rt.executor.run(task).runs
+
+    def _read_back(self, runs: Sequence[NewRun]) -> Mapping[str, list[pa.Table]]:
+        """What a step has written of groups, with all columns. Its files are not kept."""
+        found: dict[str, list[pa.Table]] = {}
+        root = self.rt.project.state
+        for run in runs:
+            if run.access_path == self.plan.paths[run.map][0].label:
+                table = open_run(root / run.path, run.offset, run.bytes).table(self.plan.key_names(run.map))
+                found.setdefault(run.map, []).append(table)
+        for path in {run.path for run in runs}:
+            (root / path).unlink()
+        return found
+
+
+def told_apart() -> IntegrityProblem:
+    """What is raised if runs are lost whose deltas cannot be told from each other, and somebody has read only some of them."""
+    return IntegrityProblem(
+        "batches tell lost runs apart, and it is not known what was in which",
+        kind="repair-told-apart",
+        hint="`cumulus anew` makes all maps again from the event log",
+    )
+
+
+def has_all(other: AccessPath, path: AccessPath) -> bool:
+    """Whether a copy has all columns of another one."""
+    keys = other.keys is None or (path.keys is not None and {*path.keys} <= {*other.keys})
+    return keys and (other.values is None or (path.values is not None and {*path.values} <= {*other.values}))
