@@ -138,7 +138,7 @@ from sqlalchemy import (
     update,
 )
 from sqlalchemy.engine import ExceptionContext, make_url
-from sqlalchemy.exc import ArgumentError, DatabaseError, OperationalError
+from sqlalchemy.exc import ArgumentError, DatabaseError, DBAPIError, OperationalError
 from sqlalchemy.ext.compiler import compiles
 from sqlalchemy.sql.expression import FunctionElement
 
@@ -154,10 +154,12 @@ __all__ = [
     "ClockS",
     "Database",
     "Part",
+    "answers",
     "clock_s",
     "connect",
     "database_problem",
     "insert_new",
+    "is_lost",
     "is_missing",
     "migrate",
     "not_initialised",
@@ -234,6 +236,29 @@ def database_problem(error: BaseException) -> SetupProblem | None:
     kind, message, hint = UNREACHABLE if found is None else found[1:]
     line = next(iter(said.splitlines()), "").strip()
     return SetupProblem(f"{message}: {line}", kind=kind, place=getattr(error, "catalog_url", ""), hint=hint)
+
+
+def is_lost(error: BaseException) -> bool:
+    """Whether a server, or the connection to it, was lost: then nobody knows whether the transaction was committed. SQLite's file is no server."""
+    if isinstance(error, SetupProblem):
+        return error.kind == UNREACHABLE[0]
+    if not isinstance(error, DBAPIError):
+        return False
+    problem = database_problem(error)
+    return error.connection_invalidated or (problem is not None and problem.kind == UNREACHABLE[0])
+
+
+def answers(url: str) -> bool:
+    """Whether a catalog's server takes connections, and answers."""
+    engine = connect(url)
+    try:
+        with engine.connect() as connection:
+            connection.execute(text("SELECT 1"))
+        return True
+    except DBAPIError:
+        return False
+    finally:
+        engine.dispose()
 
 
 # The database's clock: the one that all processes share.

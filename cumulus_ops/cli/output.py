@@ -217,6 +217,8 @@ def print_status(status: Status) -> None:
         )
     if status.in_error:
         _print_in_error(status.in_error)
+    for gone in status.interruptions:
+        out.print(f"Was interrupted: {visible(str(gone))}", markup=False, soft_wrap=True)
     if status.set_aside:
         print_left_out(status.set_aside)
         out.print(

@@ -25,7 +25,8 @@ from cumulus_ops.cli.output import console, print_json, print_status, show_value
 from cumulus_ops.epochs.driver import run_epochs, run_waiting
 from cumulus_ops.epochs.minibatch import BatchReport, run_minibatch, settle
 from cumulus_ops.epochs.status import Status, status
-from cumulus_ops.opening.runtime import in_current_revision, initialise, open_runtime
+from cumulus_ops.opening.resuming import resumes
+from cumulus_ops.opening.runtime import initialise, open_runtime
 from cumulus_ops.project.project_file import load_project
 from cumulus_ops.project.settings import Project
 from cumulus_ops.project.verdicts import FAILED, UNPROVED
@@ -47,7 +48,7 @@ def load(tables: Path, folder: Path, executor: str | None, as_json: bool) -> Non
         project = load_project(folder)
         initialise(project, goes_on=True)
         land_tables(project, tables)
-        report = in_current_revision(_load)(project, executor, lambda rows: _progress(out, rows, silent=as_json))
+        report = resumes(_load)(project, executor, lambda rows: _progress(out, rows, silent=as_json))
     if as_json:
         print_json(report)
     elif report is None:
@@ -91,7 +92,7 @@ def run(folder: Path, executor: str | None, epochs: int | None, as_json: bool) -
         tell: Callable[[str], None] = (
             (lambda _: None) if as_json else lambda line: out.print(show_value(visible(line)), soft_wrap=True)
         )
-        in_current_revision(_run)(project, executor, epochs, tell, looks)
+        resumes(_run)(project, executor, epochs, tell, looks)
         before, done = looks.all[0], looks.all[-1]
     if as_json:
         print_json(done)

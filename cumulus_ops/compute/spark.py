@@ -8,12 +8,14 @@ from __future__ import annotations
 import logging
 import os
 import re
+import socket
 import sys
 from collections import deque
 from collections.abc import Callable, Iterable
 from contextlib import suppress
 from threading import Lock, Thread
 from typing import IO, TYPE_CHECKING, Any
+from urllib.parse import urlsplit
 
 from cumulus_ops.compute.apply import ApplyTask
 from cumulus_ops.compute.extend import ExtendTask
@@ -30,7 +32,15 @@ if TYPE_CHECKING:
     from pyspark import SparkConf
     from pyspark.sql import DataFrame, SparkSession
 
-__all__ = ["WORKER_DAEMON", "SparkExecutor", "launch_logged", "log_lines", "quiet_client", "spark_session"]
+__all__ = [
+    "WORKER_DAEMON",
+    "SparkExecutor",
+    "launch_logged",
+    "log_lines",
+    "quiet_client",
+    "require_listening",
+    "spark_session",
+]
 
 
 # What Spark says, as log records of this process like all others.
@@ -122,6 +132,9 @@ def log_lines(lines: Iterable[str]) -> None:
 WORKER_DAEMON = "cumulus_ops.compute.worker_daemon"
 EMPTY_MESSAGE = ("'' as kind", "'' as name", "cast('' as binary) as payload")
 WARM_UPS = 3
+#: How often a session asks its server again, and how many milliseconds it waits before: six seconds in all, where Spark's own policy waits ten minutes.
+RETRIES, RETRY_MS = 8, 1_000
+PORT, LISTEN_S = 15002, 5.0
 SPARK_URL = re.compile(r"sc://[^/?#@;\s]+/?(;[^/?#@\s]*)?")
 
 
@@ -173,18 +186,34 @@ def _remote(url: str) -> SparkSession:
         SetupProblem: there is none.
     """
     from pyspark.sql import SparkSession
+    from pyspark.sql.connect.client.retries import DefaultPolicy
 
     require_clear(url, "executor.remote", "spark-url")
     if not SPARK_URL.fullmatch(url):
         hint = "write sc://HOST:PORT/;token=TOKEN, and percent-encode odd characters of the token: %2F for /, %3F for ?"
         raise SetupProblem("is no URL of a Spark Connect server", kind="spark-url", place="executor.remote", hint=hint)
     try:
-        return SparkSession.builder.remote(url).getOrCreate()
+        require_listening(url)  # Spark's client would ask again and again for ten minutes
+        session = SparkSession.builder.remote(url).getOrCreate()
+        # Whoever needs the session waits for a server that is gone, in steps of at most a few seconds, and makes another one then: this one's is lost.
+        session.client.set_retry_policies([DefaultPolicy(max_retries=RETRIES, max_backoff=RETRY_MS)])
+        return session
     except Exception as error:
         line = next(iter(hide(str(error), [url]).strip().splitlines()), "")
         hint = "check `executor: remote` in cumulus.yaml, or CUMULUS_SPARK_REMOTE, and that the server runs"
         message = f"Spark Connect does not answer: {line or type(error).__name__}"
         raise SetupProblem(message, kind="spark-unreachable", place=shown_url(url), hint=hint) from None
+
+
+def require_listening(url: str) -> None:
+    """See that something listens where a URL of Spark Connect leads.
+
+    Raises:
+        OSError: nothing does.
+    """
+    found = urlsplit(url.partition("/;")[0])
+    with socket.create_connection((found.hostname or "", found.port or PORT), timeout=LISTEN_S):
+        pass
 
 
 def _is_running() -> bool:

@@ -39,6 +39,7 @@ __all__ = [
     "StepResult",
     "Task",
     "explain",
+    "is_spark_lost",
     "run_step",
     "verdict",
 ]
@@ -75,6 +76,19 @@ def verdict(error: BaseException) -> str:
     if type(error).__module__.split(".")[0] in ("pyspark", "py4j", "grpc"):
         return "excused" if names & {*LOST} or type(error).__module__.startswith("grpc") else "died"
     return _verdict_of(type(error))
+
+
+#: What Spark says of a process of its own that is gone, or of a session that a server which was started anew does not know.
+GONE = re.compile(
+    r"Python worker exited|ExecutorLost|executor .*lost|INVALID_HANDLE\.SESSION|NO_ACTIVE_SESSION|SESSION_(?:CHANGED|CLOSED|NOT_FOUND)"
+)
+
+
+def is_spark_lost(error: BaseException) -> bool:
+    """Whether Spark was lost, or a process of it: what ran there may run again, in a new session."""
+    if type(error).__module__.split(".")[0] not in ("pyspark", "py4j", "grpc"):
+        return False
+    return type(error).__name__ in LOST or type(error).__module__.startswith("grpc") or bool(GONE.search(str(error)))
 
 
 def _verdict_of(cls: type[BaseException]) -> str:

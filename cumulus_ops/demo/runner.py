@@ -19,10 +19,11 @@ from cumulus_ops.epochs.status import Status, status
 from cumulus_ops.local import processes
 from cumulus_ops.local.display import Display, epoch_table
 from cumulus_ops.local.processes import interruptible, only_one
-from cumulus_ops.local.up import Servers
+from cumulus_ops.local.servers import Servers
 from cumulus_ops.opening.runtime import initialise, open_runtime
 from cumulus_ops.project import names
 from cumulus_ops.project.errors import SetupProblem
+from cumulus_ops.project.interruptions import note
 from cumulus_ops.project.project_file import load_project
 from cumulus_ops.project.rhythm import Rhythm
 from cumulus_ops.project.settings import Project
@@ -194,7 +195,9 @@ class _Demo:
             self.display.show_changes(now)
 
     def _require_progress(self, servers: Servers, project: Project, now: Status, deadline: float) -> None:
-        servers.require_running()
+        for death in servers.revive():
+            self.display.say(str(death))
+            note(project.state, death)
         if self.feeder and self.feeder.error:
             raise SetupProblem(f"the feeder failed: {self.feeder.error}", kind="feeder") from self.feeder.error
         if time.monotonic() > deadline:

@@ -20,6 +20,7 @@ from cumulus_ops.epochs.checkpoint import correct, merge, refresh, refresh_task,
 from cumulus_ops.epochs.setting_aside import apply_apart, is_set_aside, is_suspect, retry_due, tell_of
 from cumulus_ops.opening.runtime import Runtime, open_runtime
 from cumulus_ops.project.errors import Conflict, CumulusError, NotYet
+from cumulus_ops.project.interruptions import Interruption, note
 from cumulus_ops.project.processes import reach
 from cumulus_ops.project.rhythm import Rhythm
 from cumulus_ops.project.settings import Project
@@ -215,6 +216,8 @@ def apply_or_set_aside(rt: Runtime, batch: int) -> None:
         try:
             apply = apply_apart if is_suspect(found) else apply_batch
             apply(rt, batch)
+            if found.unended:
+                _note_again(rt, found)
             return
         except Exception:
             now = rt.catalog.log.batch(batch)
@@ -223,6 +226,13 @@ def apply_or_set_aside(rt: Runtime, batch: int) -> None:
                 return
             if now.failures == found.failures:
                 raise
+
+
+def _note_again(rt: Runtime, batch: Batch) -> None:
+    """Note that a batch was applied of which an attempt had begun before and was cut off, by the death of its process or of what it needed."""
+    now = time.time()
+    why = f"cut off while it applied batch {batch.id}, {batch.drop}"
+    note(rt.project.state, Interruption(f"coordinator {batch.coordinator}", now, now, why, "it was applied again"))
 
 
 def apply_batch(rt: Runtime, batch: int) -> int | None:

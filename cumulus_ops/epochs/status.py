@@ -23,6 +23,7 @@ from cumulus_ops.catalog.records import Batch, Snapshot, StandingSource, Validat
 from cumulus_ops.catalog.values import SealCounts
 from cumulus_ops.coordination.barriers import SETTLE, waits_for
 from cumulus_ops.opening.runtime import Runtime, waits_for_deployment
+from cumulus_ops.project.interruptions import Interruption, interruptions
 from cumulus_ops.project.rhythm import Rhythm
 from cumulus_ops.project.verdicts import PASSED
 from cumulus_ops.query.errors import newest_errors
@@ -177,7 +178,7 @@ class Status:
     put aside when its relation was sealed. ``failing``: the steps that failed when they were tried last. ``snapshot``: the newest one, when it was
     made, and when the newest data in it came; None while there is none. ``staggering``: what it costs, where nobody gets anything for it. ``has_changed``: the project's folder defines
     something else than what is maintained; that waits to be deployed. ``revision``: the one that is maintained, ``since`` which epoch; ``deployment``: the one that is under way;
-    ``revisions``: the latest, newest first. ``epochs``: the latest, or all."""
+    ``revisions``: the latest, newest first; ``interruptions``: the latest parts that were gone for a while, the same. ``epochs``: the latest, or all."""
 
     program: str
     coordinators: tuple[CoordinatorStatus, ...]
@@ -203,6 +204,7 @@ class Status:
     since: int = 0
     deployment: UnderWay | None = None
     revisions: tuple[RevisionState, ...] = ()
+    interruptions: tuple[Interruption, ...] = ()
 
 
 #: So many revisions are listed.
@@ -245,6 +247,7 @@ def status(rt: Runtime, latest: int | None = LATEST) -> Status:
         rt.catalog.revisions.since(rt.revision),
         under_way(rt.catalog),
         revisions(rt.catalog, REVISIONS),
+        interruptions(rt.project.state),
     )
 
 

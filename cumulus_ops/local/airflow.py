@@ -14,15 +14,16 @@ import sys
 import time
 import urllib.error
 import urllib.request
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from cumulus_ops.local.processes import LOOPBACK, Child
 from cumulus_ops.project.errors import SetupProblem
 
-__all__ = ["AirflowApi", "Login", "airflow_command", "airflow_environment", "migrate_database", "start_components"]
+__all__ = ["AirflowApi", "Login", "airflow_command", "airflow_environment", "components", "migrate_database"]
 
 
 PARALLELISM = 8
@@ -96,7 +97,11 @@ def airflow_environment(home: Path, port: int, dags: Path, login: Login) -> dict
         "SCHEDULER": {
             "SCHEDULER_IDLE_SLEEP_TIME": "0.25",
             "ENABLE_HEALTH_CHECK": "False",
-            "ORPHANED_TASKS_CHECK_INTERVAL": "30",
+            # A scheduler that was killed has its tasks taken up by the next one when it has been silent for so long; one that lives says something every 5 s.
+            "SCHEDULER_HEALTH_CHECK_THRESHOLD": "20",
+            "ORPHANED_TASKS_CHECK_INTERVAL": "10",
+            # A task whose process was killed is tried again then; as long as its lease lasts.
+            "TASK_INSTANCE_HEARTBEAT_TIMEOUT": "60",
         },
         "DATABASE": {"SQL_ALCHEMY_CONN": f"sqlite:///{home / 'airflow.db'}"},
         "LOGGING": {"BASE_LOG_FOLDER": str(home / "logs")},
@@ -111,22 +116,24 @@ def migrate_database(log_folder: Path, environment: dict[str, str]) -> Child:
     return Child("airflow-db-migrate", airflow_command("db", "migrate"), log_folder, environment)
 
 
-def start_components(log_folder: Path, environment: dict[str, str]) -> Iterator[Child]:
-    """Scheduler, DAG processor and API server, one after the other. They end on SIGINT."""
-    components = {
+def components(log_folder: Path, environment: Mapping[str, str]) -> list[Callable[[], Child]]:
+    """What starts scheduler, DAG processor and API server. They end on SIGINT."""
+    arguments = {
         "scheduler": ["scheduler", "--skip-serve-logs"],
         "dag-processor": ["dag-processor"],
         "api-server": ["api-server"],
     }
-    for name, arguments in components.items():
-        yield Child(f"airflow-{name}", airflow_command(*arguments), log_folder, environment, stop_signal=signal.SIGINT)
+    return [
+        partial(Child, f"airflow-{name}", airflow_command(*a), log_folder, environment, stop_signal=signal.SIGINT)
+        for name, a in arguments.items()
+    ]
 
 
 # The few calls of Airflow's REST API that the demo, ``cumulus up`` and the tests make.
 
 
 TIMEOUT_S = 60.0
-COMPONENTS = ("metadatabase", "scheduler", "dag_processor")
+HEALTHY = ("metadatabase", "scheduler", "dag_processor")
 
 
 class AirflowApi:
@@ -152,7 +159,7 @@ class AirflowApi:
             health = self.call("GET", "/api/v2/monitor/health")
         except (OSError, ValueError):
             return False
-        return all(health.get(name, {}).get("status") == "healthy" for name in COMPONENTS)
+        return all(health.get(name, {}).get("status") == "healthy" for name in HEALTHY)
 
     def wait_healthy(self, children: Sequence[Child], login: Login, timeout_s: float = 180.0) -> None:
         """Wait until Airflow is healthy, watching its processes; then log in."""

@@ -22,6 +22,7 @@ from cumulus_ops.local import processes
 from cumulus_ops.local.up import read_record, servers_folder
 from cumulus_ops.opening.runtime import look_at_state
 from cumulus_ops.project.errors import CumulusError, SetupProblem
+from cumulus_ops.project.interruptions import interruptions
 from cumulus_ops.project.names import hide, shown_url
 from cumulus_ops.project.project_file import FILE_NAME, load_project
 from cumulus_ops.project.rhythm import Rhythm
@@ -293,6 +294,8 @@ def _running(project: Project) -> Iterator[Finding]:
         newest = catalog.snapshots.newest()
         for error in in_error(catalog.results.view_errors(), newest):
             yield Finding("view", WARN, f"{error.view} is in error {error}", error.hint)
+        for gone in interruptions(project.state):
+            yield Finding("interrupted", OK, f"{gone}; it is over")
         if not failing:
             data = catalog.history.data_at(newest)
             said = "none yet" if newest < 0 else f"of epoch {newest}" + (f", data of {moment(data)}" if data else "")

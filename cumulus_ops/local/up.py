@@ -12,32 +12,28 @@ import os
 import sys
 import time
 import uuid
-from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
 import psutil
 from rich.markup import escape
 
-from cumulus_ops.coordination.barriers import VALUE_SEAL, VALUE_VOTE, waits_for
-from cumulus_ops.coordination.plan import read_plan
+from cumulus_ops.catalog.database import is_lost
 from cumulus_ops.epochs.status import status
 from cumulus_ops.local import processes
-from cumulus_ops.local.airflow import AirflowApi, Login, airflow_environment, migrate_database, start_components
+from cumulus_ops.local.airflow import Login
 from cumulus_ops.local.display import Display
-from cumulus_ops.local.processes import Child, KnownProcess, end_all, free_port, interruptible, only_one, stop_all
-from cumulus_ops.local.spark_service import connect_token, start_connect_server, wait_for_port
-from cumulus_ops.opening.runtime import initialise, open_runtime
-from cumulus_ops.project import names
+from cumulus_ops.local.processes import Child, KnownProcess, end_all, interruptible, only_one
+from cumulus_ops.local.servers import Servers
+from cumulus_ops.opening.runtime import Runtime, initialise, open_runtime
 from cumulus_ops.project.errors import SetupProblem
+from cumulus_ops.project.interruptions import note
 from cumulus_ops.project.project_file import load_project
 from cumulus_ops.project.settings import Project
 
 __all__ = [
     "Record",
-    "Servers",
     "UpOptions",
-    "project_dags",
     "read_record",
     "remove_record",
     "run_down",
@@ -101,94 +97,6 @@ def remove_record(home: Path) -> None:
     (home / FILE).unlink(missing_ok=True)
 
 
-# What serves one project on this machine: Airflow's three processes, and a Spark that all tasks share.
-
-
-MIGRATION_S = 180
-
-
-class Servers:
-    """Started in two steps, since the first one takes long and needs no project; in the end all of it is stopped.
-
-    Everything listens on the loopback address only, asks for a login or a token, and writes below one folder.
-
-    Args:
-        home: gets ``airflow/``, ``spark/`` and ``log/``. What Airflow has in there is kept from run to run.
-        port: of the Airflow UI.
-        dags: the folder with DAG files.
-        on_started: called after each process that was started.
-    """
-
-    def __init__(
-        self, home: Path, port: int, dags: Path, on_started: Callable[[Servers], None] = lambda _: None
-    ) -> None:
-        self.home, self.log = home, home / "log"
-        home.mkdir(mode=0o700, parents=True, exist_ok=True)
-        self.login = Login.kept_in(home / "airflow" / "passwords.json")
-        self.api = AirflowApi(port)
-        self._environment = airflow_environment(home / "airflow", port, dags, self.login)
-        self._on_started = on_started
-        self._migration: Child | None = None
-        self._spark: Child | None = None
-        self._spark_port = 0
-        #: The processes that are to run all the time, in the order in which they were started.
-        self.children: list[Child] = []
-
-    def begin(self, spark: str | None = "local[2]") -> None:
-        """Start what takes long: Airflow's own database is made or brought up to date; and Spark on that master, if there is to be one."""
-        if spark:
-            token, self._spark_port = connect_token(), free_port()
-            self._environment |= {**token, "CUMULUS_SPARK_REMOTE": f"sc://localhost:{self._spark_port}"}
-            self._spark = self._started(start_connect_server(self._spark_port, self.home, spark, token=token))
-        self._migration = migrate_database(self.log, self._environment)
-
-    def _started(self, child: Child) -> Child:
-        self.children.append(child)
-        self._on_started(self)
-        return child
-
-    def start(self, folder: Path, settings: Mapping[str, str] | None = None) -> None:
-        """Start Airflow with the project in ``folder``, which is initialised by now; ``settings`` are more environment."""
-        assert self._migration is not None, "begin comes first"
-        self._migration.wait(MIGRATION_S)
-        environment = {**self._environment, "CUMULUS_PROJECT": str(folder.resolve()), **(settings or {})}
-        for child in start_components(self.log, environment):
-            self._started(child)
-        if self._spark:
-            wait_for_port(self._spark_port, self._spark)
-
-    def wait_ready(self, project: Project) -> None:
-        """Wait until Airflow is healthy and knows the project's DAGs."""
-        self.api.wait_healthy(self.children, self.login)
-        self.api.wait_for_dags(project_dags(project), self.children)
-
-    def require_running(self) -> None:
-        """Raise when one has ended, with the end of its log."""
-        for child in self.children:
-            child.require_running()
-
-    def stop(self) -> float:
-        """Stop all that was started; returns the seconds that took."""
-        started = time.monotonic()
-        stop_all([*self.children[::-1], *([self._migration] if self._migration else [])])
-        return time.monotonic() - started
-
-
-def project_dags(project: Project) -> list[str]:
-    """The DAGs that the project has, those that others start first last."""
-    coordinators = [names.coordinator_dag(project.name, i) for i in range(project.coordinators)]
-    plan = read_plan(project.state)
-    is_sealed = plan is not None and waits_for(plan, VALUE_SEAL, VALUE_VOTE)
-    return [
-        *coordinators,
-        names.commit_dag(project.name),
-        *([names.final_dag(project.name)] if is_sealed else []),
-        names.validate_dag(project.name),
-        names.run_epochs_dag(project.name),
-        names.deploy_dag(project.name),
-    ]
-
-
 DISK_BYTES = 1 << 30
 WATCH_S = 1.0
 SHOW_EVERY = 5  # looks
@@ -211,10 +119,10 @@ def servers_folder(project: Project) -> Path:
 
 
 def run_up(options: UpOptions, display: Display | None = None) -> None:
-    """Start everything and stay until Ctrl-C, or until :func:`run_down` asks for the end; then stop everything.
+    """Start everything and stay until Ctrl-C, or until :func:`run_down` asks for the end; then stop everything. A server that dies meanwhile is started again.
 
     Raises:
-        SetupProblem: the machine is not able to, the project is up already, or a server has died.
+        SetupProblem: the machine is not able to, the project is up already, or a server has died again and again.
     """
     display = display or Display()
     project, home = _prepare(options)
@@ -286,7 +194,7 @@ class _Supervisor:
         self.ended = ""
 
     def run(self) -> None:
-        """Everything, until it is interrupted or a server has died."""
+        """Everything, until it is interrupted or a server cannot be kept alive."""
         _end_leftovers(self.home, self.display)
         processes.check_port(self.options.port, "the Airflow UI", f"--port {self.options.port + 1}")
         initialise(self.project, goes_on=True)
@@ -307,20 +215,31 @@ class _Supervisor:
         self._watch(servers)
 
     def _write_down(self, servers: Servers) -> None:
-        self.record = replace(self.record, servers=tuple(child.known for child in servers.children))
+        self.record = replace(self.record, servers=servers.known)
         write_record(self.home, self.record)
 
     def _watch(self, servers: Servers) -> None:
-        """Show what happens, and see to it that all are alive."""
+        """Show what happens, and start again what dies."""
         with open_runtime(self.project, "inprocess") as runtime:
             self.display.remember(status(runtime))
             looks = 0
             while True:
                 time.sleep(WATCH_S)
-                servers.require_running()
+                for death in servers.revive():
+                    self.display.say(f"[yellow]{escape(str(death))}[/yellow]", markup=True)
+                    note(self.project.state, death)
                 looks += 1
                 if looks % SHOW_EVERY == 0:
-                    self.display.show_changes(status(runtime))
+                    self._show(runtime)
+
+    def _show(self, runtime: Runtime) -> None:
+        """Show what has changed; a catalog that is gone for a while is waited for, by those who need it."""
+        try:
+            self.display.show_changes(status(runtime))
+        except Exception as error:
+            if not is_lost(error):
+                raise
+            self.display.say("the catalog does not answer: the next look asks again")
 
     def stop(self) -> None:
         """Stop all that was started; if there was a reason, it is written down for whoever asks."""

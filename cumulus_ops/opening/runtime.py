@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import hashlib
-import logging
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, fields, replace
-from functools import wraps
-from typing import TYPE_CHECKING, ParamSpec, TypeVar
+from typing import TYPE_CHECKING
 
 import m3
 from cumulus_ops.append.declarations import declare
@@ -28,7 +26,7 @@ from cumulus_ops.opening.claims import check_claim, claim_state, look_at_claim, 
 from cumulus_ops.opening.columns import follow, past_programs
 from cumulus_ops.opening.compiling import build_program, find_edit
 from cumulus_ops.project.definition import definition_of, with_definition
-from cumulus_ops.project.errors import InputProblem, RevisionOver, SetupProblem
+from cumulus_ops.project.errors import InputProblem, SetupProblem
 from cumulus_ops.project.settings import Project
 from cumulus_ops.project.yaml_nodes import read_text
 from cumulus_ops.sources.pending import Sources
@@ -50,7 +48,6 @@ __all__ = [
     "Runtime",
     "compile_project",
     "digest_of",
-    "in_current_revision",
     "initialise",
     "look_at_state",
     "open_runtime",
@@ -58,10 +55,6 @@ __all__ = [
     "source_of",
     "waits_for_deployment",
 ]
-
-P = ParamSpec("P")
-R = TypeVar("R")
-log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
@@ -378,20 +371,6 @@ def open_runtime(project: Project, executor: str | None = None, *, complete: boo
         sources = Sources(deployed, catalog)
         stack.callback(sources.close)
         yield Runtime(deployed, project, plan, catalog, runner, sources, _coordination(record, plan), record.revision)
-
-
-def in_current_revision(step: Callable[P, R]) -> Callable[P, R]:
-    """A step that opens a project, and does so again when another revision is deployed meanwhile: what it has committed stays, and it does what is left."""
-
-    @wraps(step)
-    def goes_on(*args: P.args, **options: P.kwargs) -> R:
-        while True:
-            try:
-                return step(*args, **options)
-            except RevisionOver as over:
-                log.info("%s; it is opened again", over.message)
-
-    return goes_on
 
 
 def plan_of(record: ProgramRecord) -> ProgramPlan:

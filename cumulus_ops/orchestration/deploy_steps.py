@@ -6,7 +6,8 @@ import logging
 from typing import TYPE_CHECKING, Literal, TypedDict
 
 from cumulus_ops.light import lazy_module
-from cumulus_ops.opening.runtime import Runtime, in_current_revision, source_of
+from cumulus_ops.opening.resuming import resumes
+from cumulus_ops.opening.runtime import Runtime, source_of
 from cumulus_ops.orchestration.running import running
 from cumulus_ops.project.errors import InputProblem
 
@@ -41,7 +42,7 @@ class Agreed(TypedDict):
     replan: bool
 
 
-@in_current_revision
+@resumes
 def plan_deployment(
     folder: str, *, rollback: bool = False, give_up: bool = False, rows: bool = True, replan: bool = False
 ) -> Agreed:
@@ -94,7 +95,7 @@ def plan_deployment(
     return agreed
 
 
-@in_current_revision
+@resumes
 def deploy_agreed(folder: str, agreed: Agreed) -> dict[str, int]:
     """Do what a person has agreed to. Killed at any point it can be called again, and goes on.
 

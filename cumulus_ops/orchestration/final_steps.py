@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from cumulus_ops.catalog.finals import FinalPartition
 from cumulus_ops.catalog.values import shown_value
 from cumulus_ops.light import lazy_module
+from cumulus_ops.opening.resuming import resumes
 from cumulus_ops.opening.runtime import Runtime
 from cumulus_ops.orchestration.running import Patience, SnapshotInvalid, running
 from cumulus_ops.project.verdicts import EQUAL, outcome_of
@@ -44,6 +45,7 @@ class FinalLooks:
             self._untold, self._pause = None, Patience(WAKE_S)
 
 
+@resumes
 def closed_values(folder: str, seals: Sequence[tuple[str, str]]) -> dict[tuple[str, str], list[str]]:
     """The values that all their producers have sealed, and that are left to be made final, or to be validated.
 
@@ -60,6 +62,7 @@ def closed_values(folder: str, seals: Sequence[tuple[str, str]]) -> dict[tuple[s
     return {place: [shown_value(text) for text in texts] for place, texts in found.items() if texts}
 
 
+@resumes
 def finalise_closed(folder: str) -> list[str]:
     """Write the final partitions of all closed values that have none yet. What their batches still wait for is done first.
 
@@ -73,6 +76,7 @@ def finalise_closed(folder: str) -> list[str]:
         return [str(partition) for partition in report.partitions]
 
 
+@resumes
 def validate_final(folder: str) -> list[str]:
     """Validate every final partition that has no verdict yet.
 

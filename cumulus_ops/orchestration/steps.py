@@ -16,7 +16,7 @@ from cumulus_ops.epochs.minibatch import BatchReport, current_epoch, run_minibat
 from cumulus_ops.epochs.policy import Action, Standing, next_action
 from cumulus_ops.epochs.voting import apply_left, apply_orphans, fence_the_gone, vote
 from cumulus_ops.light import lazy_module
-from cumulus_ops.opening.runtime import in_current_revision
+from cumulus_ops.opening.resuming import resumes
 from cumulus_ops.orchestration.final_steps import FinalLooks
 from cumulus_ops.orchestration.running import Patience, SnapshotInvalid, running
 from cumulus_ops.project.errors import NotYet
@@ -105,11 +105,8 @@ def apply_epoch(
 
     totals = dict.fromkeys(TOTALS, 0)
 
-    @in_current_revision
-    def apply_all() -> bool:
-        return _apply_epoch(folder, coordinator, epoch, executor, leave, patience_s, totals)
-
-    return totals if apply_all() else None
+    has_come = resumes(_apply_epoch)(folder, coordinator, epoch, executor, leave, patience_s, totals)
+    return totals if has_come else None
 
 
 def _apply_epoch(
@@ -164,7 +161,7 @@ def apply_scheduled(
     """
 
     totals = dict.fromkeys(TOTALS, 0)
-    in_current_revision(_apply_scheduled)(folder, coordinator, moment, on_final, on_complete, totals)
+    resumes(_apply_scheduled)(folder, coordinator, moment, on_final, on_complete, totals)
     return totals
 
 
@@ -299,7 +296,7 @@ def _try_vote(runtime: Runtime, coordinator: int, epoch: int, upto: int | None =
     return True
 
 
-@in_current_revision
+@resumes
 def vote_epoch(folder: str, coordinator: int, epoch: int, *, patience_s: float = 30.0) -> list[int] | None:
     """Vote to end ``epoch``, and earlier ones that a failed run left open, waiting up to ``patience_s`` for the token.
 
@@ -311,7 +308,7 @@ def vote_epoch(folder: str, coordinator: int, epoch: int, *, patience_s: float =
         return None if voted is None else list(voted.epochs)
 
 
-@in_current_revision
+@resumes
 def vote_scheduled(
     folder: str, coordinator: int, moment: datetime.datetime, *, patience_s: float = 30.0
 ) -> Voted | None:
@@ -363,7 +360,7 @@ def _is_in(runtime: Runtime, coordinator: int, epoch: int) -> bool:
     return any(m.coordinator == coordinator and m.epoch <= epoch for m in membership.active())
 
 
-@in_current_revision
+@resumes
 def commit_complete(folder: str, *, executor: str | None = None) -> list[int]:
     """Checkpoint every epoch that all coordinators have voted to end, in order, after what the program's plan says has to come before; those to which nothing was appended repeat the snapshot
     before them, however many they are.
@@ -394,7 +391,7 @@ def _say_repeated(epochs: range) -> None:
         )
 
 
-@in_current_revision
+@resumes
 def publish_committed(folder: str) -> Published:
     """Publish every snapshot that is not published yet, oldest first. Views in error are no failure: they are said."""
 
@@ -416,7 +413,7 @@ def _warn_of_expired(runtime: Runtime, consumer: str) -> None:
         log.warning("expired before `%s` came to them: the snapshots of epochs %s", consumer, ", ".join(late))
 
 
-@in_current_revision
+@resumes
 def validate_committed(folder: str) -> dict[int, str]:
     """Validate every snapshot that is due by the project's settings and not validated yet, oldest first; those that have
     expired are left out.
@@ -446,7 +443,7 @@ def validate_committed(folder: str) -> dict[int, str]:
     return {report.epoch: report.outcome for report in reports}
 
 
-@in_current_revision
+@resumes
 def plan_epochs(folder: str, first: int | None, epochs: int) -> list[dict[str, object]]:
     """Spread the drops that wait now over ``epochs`` epochs.
 

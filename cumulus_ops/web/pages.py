@@ -16,6 +16,7 @@ from cumulus_ops.coordination.plan import CoordinationPlan
 from cumulus_ops.epochs.quarantine import put_aside
 from cumulus_ops.layout.plans import plan_json
 from cumulus_ops.opening.runtime import open_runtime, waits_for_deployment
+from cumulus_ops.project.interruptions import interruptions
 from cumulus_ops.project.names import deploy_dag
 from cumulus_ops.project.rhythm import Rhythm
 from cumulus_ops.project.settings import Project
@@ -185,6 +186,7 @@ def overview_page(found: Opened) -> Values:
         "lags": waiting,
         "sources": sources,
         "latest": latest,
+        "interruptions": interruptions(found.project.state),
     }
 
 

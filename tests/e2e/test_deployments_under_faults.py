@@ -14,7 +14,8 @@ from cumulus_ops.deploying.deploy import abort, deploy
 from cumulus_ops.epochs.checkpoint import collect_garbage
 from cumulus_ops.epochs.driver import run_epochs, run_waiting
 from cumulus_ops.epochs.status import Status, status
-from cumulus_ops.opening.runtime import Runtime, in_current_revision, initialise, open_runtime
+from cumulus_ops.opening.resuming import resumes
+from cumulus_ops.opening.runtime import Runtime, initialise, open_runtime
 from cumulus_ops.project.errors import RevisionOver
 from cumulus_ops.project.processes import DEPLOY_POINTS
 from cumulus_ops.project.settings import Project
@@ -80,13 +81,13 @@ VIEWS = {
 def run_all(project: Project) -> None:
     """What another child does: all that there is, whatever is deployed meanwhile."""
 
-    @in_current_revision
-    def work() -> None:
+    @resumes
+    def work(project: Project) -> None:
         with open_runtime(project, "inprocess") as rt:
             run_epochs(rt, 4, validating=False)
             run_waiting(rt, validating=False)
 
-    work()
+    work(project)
 
 
 def test_deployments_while_another_process_applies_and_commits(tmp_path: Path) -> None:
@@ -141,7 +142,7 @@ def test_so_many_epochs_are_run_although_another_revision_is_switched_to_within_
 
     before = status_of(project)
     monkeypatch.setattr("cumulus_ops.cli.running.run_epochs", interrupted)
-    in_current_revision(_run)(project, "inprocess", 2, lambda _: None, _Looks())
+    resumes(_run)(project, "inprocess", 2, lambda _: None, _Looks())
     assert len(status_of(project).epochs) > len(before.epochs), "somebody was ahead of the others"
     assert asked == [2, 2]
 

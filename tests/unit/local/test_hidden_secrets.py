@@ -25,6 +25,7 @@ from cumulus_ops.cli.scaffold import write_project
 from cumulus_ops.compute.spark import spark_session
 from cumulus_ops.local.doctor import examine
 from cumulus_ops.local.processes import free_port
+from cumulus_ops.opening import resuming
 from cumulus_ops.opening.runtime import initialise, open_runtime
 from cumulus_ops.orchestration import steps
 from cumulus_ops.project.names import hide, shown_url
@@ -143,6 +144,7 @@ def test_everybody_who_tells_of_a_project(
     folder: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     port = free_port()
+    monkeypatch.setattr(resuming, "WAIT_S", 0.0)
     for secret, parts in random.Random(SEED).sample(SECRETS, COUNT):
         for url in urls(secret, port):
             monkeypatch.setenv("CATALOG", url)
