@@ -10,7 +10,8 @@ from rich.markup import escape
 
 from cumulus_ops.cli.options import EXECUTOR, JSON, PROJECT, explain_errors
 from cumulus_ops.cli.output import console, print_json, size_text
-from cumulus_ops.opening.runtime import in_current_revision, open_runtime
+from cumulus_ops.opening.resuming import resumes
+from cumulus_ops.opening.runtime import open_runtime
 from cumulus_ops.project.errors import IntegrityProblem
 from cumulus_ops.project.project_file import load_project
 from cumulus_ops.project.settings import Project
@@ -152,7 +153,7 @@ def recover(folder: Path, files: tuple[str, ...], dry_run: bool, executor: str |
             raise IntegrityProblem(f"{what} damaged still", kind="not-recovered", hint="see what is said of each")
 
 
-@in_current_revision
+@resumes
 def _recover(
     project: Project, executor: str | None, files: Sequence[str], show: Callable[[str], None], dry_run: bool
 ) -> Recovered:
