@@ -247,7 +247,7 @@ def _negatives(plan: ProgramPlan, root: Path, runs: Sequence[Run], first: int, l
     for run in runs:
         path = paths.get((run.map, run.access_path))  # None of another revision's
         if path is not None and run.min_version <= last and run.max_version >= first:
-            delta = open_run(root / run.path, run.offset, run.bytes).table(plan.key_names(run.map))
+            delta = open_run(root / run.path, run.offset, run.bytes, run.root).table(plan.key_names(run.map))
             within = pc.and_(pc.greater_equal(delta[VERSION], first), pc.less_equal(delta[VERSION], last))
             negative = sum_deltas([negate_deltas(delta.filter(within))])
             if len(negative):

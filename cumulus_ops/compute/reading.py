@@ -19,6 +19,7 @@ from cumulus_ops.files.log_files import OpenLog
 from cumulus_ops.layout.plans import ProgramPlan
 from cumulus_ops.maps.columns import stack, to_physical, whole_column
 from cumulus_ops.maps.deltas import VERSION, project_deltas, versions
+from cumulus_ops.maps.hashes import rows_of_table
 from cumulus_ops.maps.packs import Pack, open_run
 from cumulus_ops.maps.runs import AccessPath, RunData, build_run
 from m3.datatypes import Type
@@ -112,7 +113,11 @@ class OpenedRuns:
         """A run, mapped from its file unless this process has it already."""
         key = (_place(root, run),)
         found = self._get(key)
-        return found if found is not None else self._put(key, open_run(f"{root}/{run.path}", run.offset, run.bytes), 0)
+        return (
+            found
+            if found is not None
+            else self._put(key, open_run(f"{root}/{run.path}", run.offset, run.bytes, run.root), 0)
+        )
 
     def keep(self, root: str, run: NewRun, data: RunData) -> None:
         """Remember a run that was just written; only small ones, which would be read again soon."""
@@ -264,9 +269,10 @@ class OwnDeltas:
         pack = self._aside if name in self._passing else self._pack
         assert pack is not None
         del self._final[name]
+        hashed = rows_of_table(self._tables[name])  # once for all copies
         for path in self._passing.get(name, self._plan.paths[name]) if len(self._tables[name]) else ():
             if len(self._build(path)):
-                self._runs[path] = pack.read(pack.append(self._build(path)))
+                self._runs[path] = pack.read(pack.append(self._build(path), hashed.hashes(path.keys, path.values)))
             self._written.setdefault(path.map, self._runs[path].versions.all_units())
         del self._tables[name]
 
@@ -317,10 +323,12 @@ class OwnDeltas:
         assert self._aside is not None
         self._aside.discard()
         for name in [n for n in self.tables() if n not in self._passing]:
+            hashed = rows_of_table(self._tables[name])  # once for all copies
             for path in self._plan.paths[name]:
                 run = self._build(path)
                 if len(run):
-                    opened_runs.keep(str(self._pack.root), self._pack.append(run), run)
+                    new = self._pack.append(run, hashed.hashes(path.keys, path.values))
+                    opened_runs.keep(str(self._pack.root), new, run)
                 del self._runs[path]
         return self._pack.close()
 

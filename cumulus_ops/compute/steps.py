@@ -25,7 +25,8 @@ from cumulus_ops.compute.extend import ExtendTask, extend_groups
 from cumulus_ops.compute.reading import DEFAULT_MEMORY, OwnDeltas, opened_runs
 from cumulus_ops.compute.refresh import RefreshTask, is_correction, refresh_maps
 from cumulus_ops.layout.plans import ProgramPlan
-from cumulus_ops.maps.packs import Pack, open_run, write_runs
+from cumulus_ops.maps.hashes import Hashes, add_hashes, hash_folded, rows_of_table
+from cumulus_ops.maps.packs import Pack, open_run
 from cumulus_ops.maps.runs import AccessPath, build_run, merge_runs
 from cumulus_ops.project import errors
 from cumulus_ops.project.processes import reach
@@ -127,6 +128,10 @@ def explain(error: BaseException) -> str:
     return f"{line[:LINE]}\n{trace[-LENGTH:]}"
 
 
+#: A merge of so many rows is compared with the hashes of what was merged, for it costs next to nothing; of more rows these are believed.
+CHECKED_ROWS = 1 << 16
+
+
 @dataclass(frozen=True)
 class MergeTask:
     """Merge the runs of each access path in ``tiers``; see :func:`cumulus_ops.maps.runs.merge_runs` for the epochs. ``label``: of
@@ -161,31 +166,34 @@ Task = ApplyTask | MinibatchTask | CorrectTask | RefreshTask | ExtendTask | Merg
 @dataclass(frozen=True)
 class StepResult:
     """What a step wrote. ``corrected``: epoch -> corrected map entries (corrections and refreshes only). ``refreshed``:
-    whether the refresh of a mini-batch was done with it."""
+    whether the refresh of a mini-batch was done with it. ``unread``: of a merge, copies (group, access path) with a run that is damaged or gone, and what
+    is wrong: they were left as they are."""
 
     runs: tuple[NewRun, ...]
     corrected: Mapping[int, int]
     refreshed: bool = False
+    unread: tuple[tuple[str, str, str], ...] = ()
 
     def to_json(self) -> str:
         """For the way back from a Spark task."""
         runs = [astuple(r) for r in self.runs]
-        return json.dumps({"runs": runs, "corrected": dict(self.corrected), "refreshed": self.refreshed})
+        more = {"refreshed": self.refreshed, "unread": self.unread}
+        return json.dumps({"runs": runs, "corrected": dict(self.corrected), **more})
 
     @staticmethod
     def from_json(text: str) -> StepResult:
         """Inverse of :meth:`to_json`."""
         data = json.loads(text)
         corrected = {int(e): n for e, n in data["corrected"].items()}
-        return StepResult(tuple(NewRun(*r) for r in data["runs"]), corrected, data["refreshed"])
+        unread = tuple((group, path, problem) for group, path, problem in data["unread"])
+        return StepResult(tuple(NewRun(*r) for r in data["runs"]), corrected, data["refreshed"], unread)
 
 
 def run_step(task: Task) -> StepResult:
     """Run a whole task in this process."""
     if isinstance(task, MergeTask):
         reach("merge.before-files")
-        merged = ((path, _merge_tier(task, path, runs)) for path, runs in task.tiers)
-        return StepResult(write_runs(task.root, (build_run(d, path) for path, d in merged if len(d)), task.label), {})
+        return _merge(task)
     given = task.apply if isinstance(task, MinibatchTask) else task
     opened_runs.limit(given.memory // 4)
     passing = given.passing if isinstance(given, ExtendTask) else None
@@ -229,10 +237,41 @@ def count_by_epoch(deltas: Mapping[str, np.ndarray]) -> dict[int, int]:
     return dict(counts)
 
 
-def _merge_tier(task: MergeTask, path: AccessPath, runs: tuple[Run, ...]) -> pa.Table:
-    opened = [open_run(task.root / r.path, r.offset, r.bytes) for r in runs]
+def _merge(task: MergeTask) -> StepResult:
+    """Copy by copy. One with a run that cannot be read is left as it is, and costs the others nothing."""
+    pack, unread = Pack(task.root, task.label), []
+    for path, runs in task.tiers:
+        try:
+            merged, hashes = _merge_tier(task, path, runs)
+        except (errors.IntegrityProblem, FileNotFoundError) as problem:
+            unread.append((path.map, path.label, str(problem)))
+            continue
+        if len(merged):
+            pack.append(build_run(merged, path), hashes)
+    return StepResult(pack.close(), {}, unread=tuple(unread))
+
+
+def _merge_tier(task: MergeTask, path: AccessPath, runs: tuple[Run, ...]) -> tuple[pa.Table, Hashes]:
+    """The merged rows, and their hashes: the sums of the runs', as far as these are known and versions were not told apart differently.
+
+    Raises:
+        IntegrityProblem: a run is damaged, or what was merged does not have the runs' hashes.
+    """
+    opened = [open_run(task.root / r.path, r.offset, r.bytes, r.root) for r in runs]
     names = [k.name for k in task.plan.groups[path.map].keys]
-    return merge_runs(opened, names, task.committed, task.oldest_retained)
+    merged = merge_runs(opened, names, task.committed, task.oldest_retained)
+    known = add_hashes(
+        hash_folded(Hashes(r.content, r.total), o.versions.all_units(), task.committed, task.oldest_retained)
+        for r, o in zip(runs, opened, strict=True)
+    )
+    if None not in known and len(merged) > CHECKED_ROWS:
+        return merged, known
+    found = rows_of_table(merged, path.keys).hashes()
+    if any(was not in (None, now) for was, now in zip(known, found, strict=True)):
+        message = f"{len(runs)} runs of {path.map} were merged, and the result does not hold what they do"
+        hint = "`cumulus fsck` says which of them does not hold what was written"
+        raise errors.IntegrityProblem(message, kind="wrong-merge", place=f"copy {path.label}", hint=hint)
+    return merged, found
 
 
 # Where steps run: in this process, or on Spark. Both run the same step functions.

@@ -334,7 +334,7 @@ def _copy(
                     and run.min_version <= last
                     and run.max_version >= first
                 ):
-                    table = open_run(rt.project.state / run.path, run.offset, run.bytes).table(
+                    table = open_run(rt.project.state / run.path, run.offset, run.bytes, run.root).table(
                         rt.plan.key_names(run.map)
                     )
                     within = pc.and_(pc.greater_equal(table[VERSION], first), pc.less_equal(table[VERSION], last))

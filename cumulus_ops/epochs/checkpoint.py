@@ -293,12 +293,28 @@ def merge(rt: Runtime) -> int:
                 return 0
             result = rt.executor.run(task)
             written = {(r.map, r.access_path): r for r in result.runs}
+            unread = {(group, path): problem for group, path, problem in result.unread}
+            merged = [
+                (runs, written.get((path.map, path.label)))
+                for path, runs in task.tiers
+                if (path.map, path.label) not in unread
+            ]
             reach("merge.before-commit")
-            rt.catalog.commits.commit_merge([(runs, written.get((path.map, path.label))) for path, runs in task.tiers])
+            if merged:
+                rt.catalog.commits.commit_merge(merged)
             reach("merge.after-commit")
-            return len(task.tiers)
+            _tell_unread(rt, list(unread.values()))
+            return len(merged)
     except Conflict:
         return 0
+
+
+def _tell_unread(rt: Runtime, problems: Sequence[str]) -> None:
+    """Say in the catalog that copies could not be merged, as long as that is so. Nothing else has to wait for them."""
+    if problems:
+        rt.catalog.problems.step_fails("merge", None, "damaged-run", problems[0])
+    else:
+        rt.catalog.problems.step_succeeds("merge", None)
 
 
 def _merge_task(rt: Runtime, step: Step) -> MergeTask | None:

@@ -216,7 +216,9 @@ class KeyFile:
             return None
         whole = join_entries(kept)
         run = self._pack.append(_encode(relation, whole))
-        return NewKeyRun(relation.name, run.path, run.offset, run.bytes, run.rows, whole.lowest, whole.highest)
+        return NewKeyRun(
+            relation.name, run.path, run.offset, run.bytes, run.rows, whole.lowest, whole.highest, run.root
+        )
 
     def read(self, relation: Relation, run: NewKeyRun) -> Run:
         """A run that was written before, mapped from the file."""
@@ -323,8 +325,8 @@ class _Stored:
 
 
 @lru_cache(maxsize=1024)
-def _open_cached(file: str, offset: int, size: int, relation: str) -> RunData:
-    return open_stored(file, offset, size, hint=hint_for(relation))
+def _open_cached(file: str, offset: int, size: int, root: str | None, relation: str) -> RunData:
+    return open_stored(file, offset, size, root, hint_for(relation))
 
 
 def hint_for(relation: str) -> str:
@@ -341,7 +343,7 @@ def open_run(root: Path, relation: Relation, run: NewKeyRun | KeyRun) -> Run:
     """
     file = str(root / run.path)
     try:
-        data = _open_cached(file, run.offset, run.bytes, relation.name)
+        data = _open_cached(file, run.offset, run.bytes, run.root, relation.name)
     except FileNotFoundError as error:
         raise Conflict("the key index moved on", kind="keys-moved", place=run.relation, hint="run it again") from error
     if (data.path.map, data.rows) != (relation.name, run.rows):

@@ -35,6 +35,7 @@ __all__ = [
     "canonical",
     "from_words",
     "hash_columns",
+    "hash_texts",
     "is_wide",
     "join_limbs",
     "join_words",
@@ -334,7 +335,7 @@ def hash_columns(columns: Sequence[pa.Array], rows: int) -> np.ndarray:
     result = np.zeros(rows, dtype=np.uint64)
     for column in columns:
         if pa.types.is_string(column.type):
-            hashed = _hash_strings(column)
+            hashed = hash_texts(column)
         elif pa.types.is_floating(column.type):
             hashed = canonical(column).to_numpy(zero_copy_only=False).view(np.uint64)
         elif is_wide(column.type):
@@ -356,7 +357,7 @@ def mix(x: np.ndarray) -> np.ndarray:
     return np.asarray(x ^ (x >> np.uint64(31)))
 
 
-def _hash_strings(column: pa.Array) -> np.ndarray:
+def hash_texts(column: pa.Array) -> np.ndarray:
     """Polynomial hash of each string's bytes, by one running sum over the whole buffer.
 
     With S the running sum of byte[i] * BASE**i, a string in [a, b) hashes to (S[b] - S[a]) * BASE**-a: the position in

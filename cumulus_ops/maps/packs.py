@@ -6,6 +6,7 @@ checksums of its blocks. ``docs/formats.md`` describes every byte.
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import uuid
@@ -38,10 +39,11 @@ from cumulus_ops.maps.encodings import (
     checksums,
     say_damaged,
 )
+from cumulus_ops.maps.hashes import UNKNOWN, Hashes, hash_run
 from cumulus_ops.maps.runs import AccessPath, Part, RunData, Search
 from cumulus_ops.project.small_files import sync_folder
 
-__all__ = ["FORMAT", "Pack", "open_run", "verify_run", "write_runs"]
+__all__ = ["FORMAT", "Pack", "open_run", "root_of", "verify_run", "write_runs"]
 
 
 #: The version of the format of runs; a catalog says which one its runs have.
@@ -56,6 +58,8 @@ ALIGNMENT = 64
 #: has been verified.
 AT_ONCE_BYTES = 1 << 18
 HEADER = b"cumulus"
+#: What is wrong with a run that is whole, and not the one that was written there.
+FOREIGN = "it is another one, by the root that the catalog has"
 FORMS = {"numbers": Numbers, "packed": Packed, "texts": Texts, "plain": Plain, "wide": Wide}
 
 
@@ -107,8 +111,13 @@ def _describe_frame(frame: Frame) -> list[int | None]:
     return [frame.base, frame.largest, frame.null]
 
 
-def _serialise(run: RunData) -> list[pa.Buffer | bytes]:
-    """The bytes of a run, in pieces."""
+def root_of(sums: bytes, body: int) -> str:
+    """The root of a run: a digest of the checksums and flags of its blocks, and of the length of all of them. Who knows it knows what every byte is."""
+    return hashlib.blake2b(sums + body.to_bytes(8, "little"), digest_size=16).hexdigest()
+
+
+def _serialise(run: RunData) -> tuple[list[pa.Buffer | bytes], str]:
+    """The bytes of a run, in pieces, and its root."""
     writer = _Writer()
     header = {
         "format": FORMAT,
@@ -139,7 +148,7 @@ def _serialise(run: RunData) -> list[pa.Buffer | bytes]:
     body = sink.getvalue()
     sums = checksums(memoryview(body)).tobytes() + _mark_headers(body).tobytes()
     tail = body.size.to_bytes(8, "little") + zlib.crc32(sums).to_bytes(4, "little") + MAGIC
-    return [body, sums, tail]
+    return [body, sums, tail], root_of(sums, body.size)
 
 
 def _mark_headers(body: pa.Buffer) -> np.ndarray:
@@ -194,10 +203,10 @@ class _Reader:
         return Texts(self._numbers(array.indices), rows, Plain(array.dictionary, self.blocks, self.start))
 
 
-def _parse(data: pa.Buffer, place: Place) -> RunData:
+def _parse(data: pa.Buffer, place: Place, root: str | None) -> RunData:
     """A run in mapped bytes; the header is read and verified."""
     view = memoryview(data)
-    blocks, body, headers = _read_checksums(view, place)
+    blocks, body, headers = _read_checksums(view, place, root)
     if body <= AT_ONCE_BYTES:
         blocks.check_all()
     else:
@@ -231,8 +240,8 @@ def _parse(data: pa.Buffer, place: Place) -> RunData:
     )
 
 
-def _read_checksums(view: memoryview, place: Place) -> tuple[Blocks, int, np.ndarray]:
-    """The checksums at a run's end, the length of what they are about, and the blocks with more than rows in them."""
+def _read_checksums(view: memoryview, place: Place, root: str | None) -> tuple[Blocks, int, np.ndarray]:
+    """The checksums at a run's end, the length of what they are about, and the blocks with more than rows in them. ``root``: what the catalog says of it."""
     size = len(view)
     if size < 20 or bytes(view[size - 8 :]) != MAGIC:
         raise say_damaged(place, "it does not end as a run does")
@@ -241,18 +250,26 @@ def _read_checksums(view: memoryview, place: Place) -> tuple[Blocks, int, np.nda
     sums = bytes(view[body : size - 20]) if body < size else b""
     if len(sums) != 5 * count or zlib.crc32(sums) != int.from_bytes(view[size - 12 : size - 8], "little"):
         raise say_damaged(place, "its checksums do not have theirs")
+    if root is not None and root_of(sums, body) != root:
+        raise say_damaged(place, FOREIGN)
     blocks = Blocks(view[:body], np.frombuffer(sums, np.uint32, count), place)
     return blocks, body, np.flatnonzero(np.frombuffer(sums, np.uint8, count, 4 * count))
 
 
-def open_run(file: Path | str, offset: int, size: int, hint: str = Place.hint) -> RunData:
-    """Memory-map one run of a pack; apart from its header nothing is read until it is looked at. ``hint``: what to do when it is damaged.
+def open_run(file: Path | str, offset: int, size: int, root: str | None = None, hint: str = Place.hint) -> RunData:
+    """Memory-map one run of a pack; apart from its header nothing is read until it is looked at.
+
+    Args:
+        file: the pack.
+        offset, size: where in it, in bytes.
+        root: what the catalog has as its root; None of a run of old, which is taken as it is.
+        hint: what to do when it is damaged.
 
     Raises:
         IntegrityProblem: it is not what was written.
     """
     place = Place(f"{file}, byte {offset}", hint)
-    return _parse(_map_part(file, offset, size, place), place)
+    return _parse(_map_part(file, offset, size, place), place, root)
 
 
 def _map_part(file: Path | str, offset: int, size: int, place: Place) -> pa.Buffer:
@@ -262,14 +279,14 @@ def _map_part(file: Path | str, offset: int, size: int, place: Place) -> pa.Buff
     return data.slice(offset, size)
 
 
-def verify_run(file: Path | str, offset: int, size: int) -> None:
-    """Verify all of a run.
+def verify_run(file: Path | str, offset: int, size: int, root: str | None = None) -> None:
+    """Verify all of a run; ``root`` as in :func:`open_run`.
 
     Raises:
         IntegrityProblem: it is not what was written.
     """
     place = Place(f"{file}, byte {offset}")
-    _read_checksums(memoryview(_map_part(file, offset, size, place)), place)[0].check_all()
+    _read_checksums(memoryview(_map_part(file, offset, size, place)), place, root)[0].check_all()
 
 
 @lru_cache(maxsize=1024)
@@ -296,14 +313,15 @@ class Pack:
         self._runs: list[NewRun] = []
         self._sink: BinaryIO | None = None  # nothing is made before the first run comes
 
-    def append(self, run: RunData) -> NewRun:
-        """Write the next run."""
+    def append(self, run: RunData, hashes: Hashes = UNKNOWN) -> NewRun:
+        """Write the next run, whose rows have such hashes."""
         sink = self._open_sink()
         offset = -(-sink.tell() // ALIGNMENT) * ALIGNMENT
         sink.write(bytes(offset - sink.tell()))
-        size = sum(sink.write(piece) for piece in _serialise(run))
+        pieces, root = _serialise(run)
+        size = sum(sink.write(piece) for piece in pieces)
         place = (run.path.map, run.path.label, str(self._path), offset)
-        self._runs.append(NewRun(*place, run.oldest, run.newest, run.rows, size))
+        self._runs.append(NewRun(*place, run.oldest, run.newest, run.rows, size, root, *hashes))
         return self._runs[-1]
 
     def read(self, run: NewRun | NewKeyRun) -> RunData:
@@ -312,7 +330,7 @@ class Pack:
         # Not by :func:`_map_file`, which remembers a file as long as it is now, and this one still grows.
         with pa.memory_map(str(self.root / self._path)) as source:
             source.seek(run.offset)
-            return _parse(source.read_buffer(run.bytes), Place(run.path))
+            return _parse(source.read_buffer(run.bytes), Place(run.path), run.root)
 
     def close(self) -> tuple[NewRun, ...]:
         """Make the file durable, and its name.
@@ -349,5 +367,5 @@ def write_runs(root: Path, runs: Iterable[RunData] | Iterator[RunData], label: s
     """
     pack = Pack(root, label)
     for run in runs:
-        pack.append(run)
+        pack.append(run, hash_run(run))
     return pack.close()

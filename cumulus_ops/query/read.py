@@ -119,7 +119,7 @@ def sum_maps(rt: Runtime, names: Sequence[str], moment: Moment, kept: Kept | Non
         whole = (p for p in paths if (p.keys is None or len(p.keys) == len(keys)) and _is_sorted_for(p, mine))
         path = next((p for p in whole if p.values is None or {*names} <= {*p.values}), path)
     runs = [r for r in rt.catalog.commits.runs(moment.commit) if (r.map, r.access_path) == (group.name, path.label)]
-    opened = [open_run(rt.project.state / r.path, r.offset, r.bytes) for r in runs if moment.counts(r)]
+    opened = [open_run(rt.project.state / r.path, r.offset, r.bytes, r.root) for r in runs if moment.counts(r)]
     fields = [pa.field(k, physical_type(c.type)) for k, c in zip(keys, group.keys, strict=True)]
     schema = pa.schema([*fields, *(pa.field(name, pa.int64()) for name in names)])
     digits = (digits_of(name, run.values) for run in opened for name in names if name in run.values)

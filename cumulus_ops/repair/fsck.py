@@ -222,7 +222,7 @@ def verify(rt: Runtime, row: StoredRow) -> None:
 def _verify_run(file: Path, run: Run | KeyRun) -> None:
     try:
         _read(file, run)
-        verify_run(file, run.offset, run.bytes)
+        verify_run(file, run.offset, run.bytes, run.root)
     except OSError as error:
         what = GONE if isinstance(error, FileNotFoundError) else f"it cannot be read: {error.strerror}"
         raise say_damaged(Place(str(file)), what) from error

@@ -148,7 +148,7 @@ def _repair_runs(rt: Runtime, damages: Sequence[Damage], on_progress: Say) -> Ou
     lost = [damage.row for damage in damages if isinstance(damage.row, Run)]
     made = repair_runs(rt, lost, on_progress)
     for run in made.made:
-        verify_run(rt.project.state / run.path, run.offset, run.bytes)
+        verify_run(rt.project.state / run.path, run.offset, run.bytes, run.root)
     gone = {run.id for run in made.lost}
     how = "made again by difference, in another file"
     done = tuple((damage, how) for damage in damages if isinstance(damage.row, Run) and damage.row.id in gone)

@@ -152,7 +152,7 @@ class Truths:
         for run in self.kept:
             is_mine = (run.map, run.access_path) == (path.map, path.label) and slot.overlaps(run)
             if is_mine and (upto is None or run.origin <= upto):
-                data = open_run(self.rt.project.state / run.path, run.offset, run.bytes)
+                data = open_run(self.rt.project.state / run.path, run.offset, run.bytes, run.root)
                 table = data.table(names)
                 if data.oldest < slot.first or data.newest > slot.last:
                     at = table[VERSION].to_numpy()
@@ -273,7 +273,7 @@ class Truths:
         root = self.rt.project.state
         for run in runs:
             if run.access_path == self.plan.paths[run.map][0].label:
-                table = open_run(root / run.path, run.offset, run.bytes).table(self.plan.key_names(run.map))
+                table = open_run(root / run.path, run.offset, run.bytes, run.root).table(self.plan.key_names(run.map))
                 found.setdefault(run.map, []).append(table)
         for path in {run.path for run in runs}:
             (root / path).unlink()
