@@ -20,8 +20,9 @@ from cumulus_ops.project.errors import ViewInError
 from cumulus_ops.query.read import read_view
 from m3 import compile_views
 from tests.fuzz.compare import same_rows
+from tests.support.planting import Batch, Row, finds
 from tests.support.projects import append_events, make_project
-from tests.support.tpcds import Batch, Row, duckdb_rows, finds, queries, relations, relations_of, stream
+from tests.support.tpcds import duckdb_rows, queries, relations, relations_of, stream
 
 #: ROLLUP of a UNION ALL, windows, HAVING over a scalar subquery, DISTINCT, rank within GROUPING, INTERSECT, totals of derived
 #: tables, NULL keys.

@@ -16,7 +16,8 @@ from cumulus_ops.validation.request import ViewToValidate
 from m3 import compile_views
 from m3.interpreter import Interpreter
 from tests.support.judged import judged
-from tests.support.tpcds import Row, duckdb_rows, finds, queries, relations_of, stream
+from tests.support.planting import Row, finds
+from tests.support.tpcds import duckdb_rows, queries, relations_of, stream
 
 pytestmark = pytest.mark.spark
 

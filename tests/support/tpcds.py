@@ -6,7 +6,7 @@ import datetime
 import random
 import re
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from decimal import Decimal
 from functools import cache
 from pathlib import Path
@@ -19,10 +19,8 @@ from sqlglot import exp
 
 from m3.datatypes import Type
 from m3.program import Column, Relation
+from tests.support.planting import Batch, Row, batches, constants_of, finds, fit
 from tests.unit.m3.oracle import recompute
-
-Row = tuple[Any, ...]
-Batch = list[tuple[int, str, Row]]
 
 DIMENSION, FACTS = 8, 120  # rows of a table with a key, and of one without
 ATTEMPTS = 20  # at rows of which the query finds some, also after some have changed
@@ -220,7 +218,7 @@ def plant(query: str, seed: int) -> dict[str, list[Row]]:
     Keys are few, so joins find partners. The columns that the query compares with constants mostly have those or their
     neighbours; a column has the same name nowhere else in TPC-DS, so no scopes are looked at.
     """
-    rnd, constants = random.Random(seed), _constants(query)
+    rnd, constants = random.Random(seed), constants_of([sqlglot.parse_one(query, read="duckdb")])
     mentioned = {c.name.lower() for c in sqlglot.parse_one(query, read="duckdb").find_all(exp.Column)}
     name = next((name for name, text in queries().items() if text == query), "")
     given, many = PLANTED.get(name, {}), MANY.get(name, {})
@@ -246,7 +244,7 @@ def plant(query: str, seed: int) -> dict[str, list[Row]]:
 def _value(column: Column, constants: Sequence[Any], rnd: random.Random) -> Any:
     if rnd.random() < 0.04:
         return None
-    fitting = [v for v in (_fit(c, column.type) for c in constants) if v is not None]
+    fitting = [v for v in (fit(c, column.type) for c in constants) if v is not None]
     if fitting and rnd.random() < 0.9:
         return rnd.choice(fitting)
     if column.name.endswith("_sk"):
@@ -259,86 +257,14 @@ def _value(column: Column, constants: Sequence[Any], rnd: random.Random) -> Any:
         case "date":
             return datetime.date(2000, 1, rnd.randint(1, 28))
         case _:
-            return _fit(rnd.choice(["1", "2.5", "9.99", "77", "-1.5"]), column.type)
-
-
-def _fit(value: Any, t: Type) -> Any:
-    """A constant as a value of the type; None if it is none."""
-    try:
-        match t.kind:
-            case "int":
-                return int(value)
-            case "string":
-                return str(value)
-            case "date":
-                return value.date() if isinstance(value, datetime.datetime) else datetime.date.fromisoformat(str(value))
-            case _:
-                fitted = Decimal(str(value)).quantize(Decimal(1).scaleb(-t.scale))
-                return fitted if abs(fitted) < 10 ** (t.precision - t.scale) else None
-    except (ValueError, ArithmeticError):
-        return None
-
-
-def _constants(query: str) -> dict[str, list[Any]]:
-    """What each column is compared with, and what lies beside it."""
-    found: dict[str, list[Any]] = defaultdict(list)
-    comparisons = (exp.EQ, exp.GT, exp.GTE, exp.LT, exp.LTE, exp.Between, exp.In, exp.Like)
-    for node in sqlglot.parse_one(query, read="duckdb").find_all(*comparisons):
-        if not node.find(exp.Query):
-            names = {column.name.lower() for column in node.find_all(exp.Column)}
-            values = [v for side in node.iter_expressions() for v in _constant(side)]
-            for name in names:
-                found[name] += values
-    return found
-
-
-def _constant(side: exp.Expression) -> Iterator[Any]:
-    """The value of a side of a comparison that has no columns, and for numbers and dates its neighbours."""
-    if side.find(exp.Column):
-        return
-    value = duckdb.sql(f"SELECT {side.sql('duckdb')}").fetchone()[0]  # type: ignore[index]
-    if isinstance(value, str):
-        yield value.replace("%", "")
-    else:
-        yield value
-        if isinstance(value, datetime.date):
-            yield from (value + datetime.timedelta(days) for days in (-1, 1, 10))
-        elif isinstance(value, int | Decimal):
-            yield from (value - 1, value + 1)
-
-
-def batches(planted: dict[str, list[Row]], seed: int, count: int = 3) -> list[Batch]:
-    """Most rows, then batches of inserts, deletes and updates, at last deletes of all that is left."""
-    rnd = random.Random(seed)
-    waiting = {table: list(rows) for table, rows in planted.items()}
-    live = {table: [rows.pop() for _ in range(len(rows) * 4 // 5)] for table, rows in waiting.items()}
-    keyed = {relation.name: relation.key for relation in relations()}
-    made: list[Batch] = [[(1, table, row) for table, rows in live.items() for row in rows]]
-    for left in range(count, 0, -1):
-        batch: Batch = []
-        for table, rows in live.items():
-            coming = [waiting[table].pop() for _ in range(-(-len(waiting[table]) // left))]
-            rnd.shuffle(rows)
-            going = [rows.pop() for _ in range(max(1, len(rows) // 10))]
-            old = [rows.pop() for _ in range(max(1, len(rows) // 10))]
-            new = [_mixed(row, rnd.choice(planted[table]), bool(keyed[table]), rnd) for row in old]
-            batch += [(-1, table, row) for row in going + old] + [(1, table, row) for row in coming + new]
-            rows += coming + new
-        made.append(batch)
-    return [*made, [(-1, table, row) for table, rows in live.items() for row in rows]]
-
-
-def _mixed(row: Row, other: Row, keeps_first: bool, rnd: random.Random) -> Row:
-    """The row with some of another's values, under the same key."""
-    mixed = tuple(b if rnd.random() < 0.3 else a for a, b in zip(row, other, strict=True))
-    return (row[0], *mixed[1:]) if keeps_first else mixed
+            return fit(rnd.choice(["1", "2.5", "9.99", "77", "-1.5"]), column.type)
 
 
 def stream(query: str, seed: int) -> list[Batch]:
     """Batches for a query; it finds some of their rows in two states, or in as many as other rows let it."""
     made: list[tuple[int, list[Batch]]] = []
     for attempt in range(seed, seed + ATTEMPTS):
-        its = batches(plant(query, attempt), attempt)
+        its = batches(plant(query, attempt), relations_of(query), attempt)
         tables: dict[str, Counter[Row]] = defaultdict(Counter)
         found = 0
         for batch in its:
@@ -349,11 +275,6 @@ def stream(query: str, seed: int) -> list[Batch]:
                 return its
         made.append((found, its))
     return max(made, key=lambda m: m[0])[1]
-
-
-def finds(rows: Sequence[Row] | None) -> bool:
-    """Whether there is more among the rows than NULL and 0."""
-    return any(value not in (None, 0) for row in rows or () for value in row)
 
 
 def duckdb_rows(query: str, tables: Mapping[str, Counter[Row]]) -> list[Row] | None:
