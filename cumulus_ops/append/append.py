@@ -36,7 +36,7 @@ from cumulus_ops.append.rejected import events_of, json_records, rejected_rows, 
 from cumulus_ops.append.repeats import split_known
 from cumulus_ops.append.seals import SealStage
 from cumulus_ops.catalog.catalog import Catalog
-from cumulus_ops.catalog.records import Advance, NewFileAside, Taken
+from cumulus_ops.catalog.records import Advance, Batch, NewBatch, NewFileAside, Taken
 from cumulus_ops.files.columns import OFFSET, RawFile
 from cumulus_ops.files.landed import changes, event_cuts, piece_rows
 from cumulus_ops.keys.stage import KeyStage, tidy_keys
@@ -45,7 +45,7 @@ from cumulus_ops.project.processes import reach
 from cumulus_ops.project.settings import Project
 from m3.program import Relation
 
-__all__ = ["append_delivery", "offset_base"]
+__all__ = ["append_delivery", "offset_base", "write_again"]
 
 
 #: So many values may be sealed by a file: they are sealed all at once, and the transaction has a row for each.
@@ -202,20 +202,11 @@ def _run_pass(job: _Job, known: Pass) -> Pass | tuple[int, ...]:
     """
     project, catalog, delivery = job.project, job.catalog, job.delivery
     with contextlib.ExitStack() as undo:
-        space = delivery.space(job.coordinator)
-        stamps = (job.epoch, job.sequence, project.batch_rows, job.label)
-        batches = DropBatches(project.state, job.coordinator, delivery.name, *stamps, space)
-        undo.callback(batches.discard)
-        keys = KeyStage(project, catalog, job.coordinator, job.epoch, job.label)
-        undo.callback(keys.discard)
-        seals = SealStage(project, catalog, job.coordinator)
-        now = _write_delivery(job, known, _Sinks(batches, keys, seals)) if known.aside is None else known
+        now, sinks = _write_pass(job, known, undo)
         if now.is_void:
             return replace(now, is_void=False)
-        for judged in now.judged:
-            batches.leave_out(judged.relation, judged.source, judged.rejected, transactional=True)
         # All files are durable before the catalog names them: who is killed in between leaves files that nobody knows of.
-        new = batches.finish()
+        new, keys, seals = sinks.batches.finish(), sinks.keys, sinks.seals
         keys.finish()
         reach("append.before-commit")
         end = delivery.position
@@ -229,6 +220,49 @@ def _run_pass(job: _Job, known: Pass) -> Pass | tuple[int, ...]:
         )
         undo.pop_all()  # the files are the log's now
         return appended
+
+
+def _write_pass(job: _Job, known: Pass, undo: contextlib.ExitStack) -> tuple[Pass, _Sinks]:
+    """Read a delivery from its beginning, and write what counts and what is rejected; ``undo`` deletes it."""
+    project, delivery, space = job.project, job.delivery, job.delivery.space(job.coordinator)
+    stamps = (job.epoch, job.sequence, project.batch_rows, job.label)
+    batches = DropBatches(project.state, job.coordinator, delivery.name, *stamps, space)
+    undo.callback(batches.discard)
+    keys = KeyStage(project, job.catalog, job.coordinator, job.epoch, job.label)
+    undo.callback(keys.discard)
+    sinks = _Sinks(batches, keys, SealStage(project, job.catalog, job.coordinator))
+    now = _write_delivery(job, known, sinks) if known.aside is None else known
+    for judged in now.judged if not now.is_void else ():
+        batches.leave_out(judged.relation, judged.source, judged.rejected, transactional=True)
+    return now, sinks
+
+
+def write_again(
+    project: Project, catalog: Catalog, delivery: Delivery, first: Batch, label: str
+) -> tuple[NewBatch, ...]:
+    """Read a delivery that was appended once more, and write the files that it became, under other names. Nothing is appended.
+
+    Args:
+        project: as it was.
+        catalog: as it was before the delivery (:mod:`cumulus_ops.repair.logs`).
+        delivery: what its source hands over once more.
+        first: the first of its batches.
+        label: of the step that does it.
+
+    Raises:
+        InputProblem, SetupProblem, NotYet: as :func:`append_delivery`.
+    """
+    where = (first.coordinator, delivery, first.epoch, first.first_sequence, label, False, tuple(delivery.parts()))
+    job, now = _Job(project, catalog, *where), Pass()
+    while True:
+        with contextlib.ExitStack() as undo:
+            now, sinks = _write_pass(job, now, undo)
+            if not now.is_void:
+                new = tuple(sinks.batches.finish())
+                sinks.keys.discard()
+                undo.pop_all()
+                return new
+        now = replace(now, is_void=False)
 
 
 def _write_delivery(job: _Job, known: Pass, sinks: _Sinks) -> Pass:

@@ -47,7 +47,7 @@ from cumulus_ops.maps.lookup import search_codes
 from cumulus_ops.maps.packs import Pack
 from cumulus_ops.maps.packs import open_run as open_stored
 from cumulus_ops.maps.runs import FENCE_ROWS, AccessPath, Part, RunData, Search
-from cumulus_ops.project.errors import Conflict
+from cumulus_ops.project.errors import Conflict, IntegrityProblem
 from cumulus_ops.project.versions import COORDINATOR_BITS
 from m3.program import Relation
 
@@ -331,7 +331,7 @@ def _open_cached(file: str, offset: int, size: int, root: str | None, relation: 
 
 def hint_for(relation: str) -> str:
     """What to do when a file of a relation's key index is not what was written."""
-    return f"it is a part of a key index, which follows from the log: `cumulus keys build {relation}` builds it anew"
+    return f"it is a part of a key index, which follows from the log: `cumulus recover`, or `cumulus keys build {relation}`, builds it anew"
 
 
 def open_run(root: Path, relation: Relation, run: NewKeyRun | KeyRun) -> Run:
@@ -344,7 +344,9 @@ def open_run(root: Path, relation: Relation, run: NewKeyRun | KeyRun) -> Run:
     file = str(root / run.path)
     try:
         data = _open_cached(file, run.offset, run.bytes, run.root, relation.name)
-    except FileNotFoundError as error:
+    except IntegrityProblem as error:
+        if not isinstance(error.__cause__, FileNotFoundError):
+            raise
         raise Conflict("the key index moved on", kind="keys-moved", place=run.relation, hint="run it again") from error
     if (data.path.map, data.rows) != (relation.name, run.rows):
         raise say_damaged(Place(f"{file}, byte {run.offset}", hint_for(relation.name)), "it is another one")

@@ -273,7 +273,10 @@ def open_run(file: Path | str, offset: int, size: int, root: str | None = None, 
 
 
 def _map_part(file: Path | str, offset: int, size: int, place: Place) -> pa.Buffer:
-    data = _map_file(str(file))
+    try:
+        data = _map_file(str(file))
+    except FileNotFoundError as error:
+        raise say_damaged(place, "it is missing") from error
     if offset + size > data.size:
         raise say_damaged(place, "the file is too short")
     return data.slice(offset, size)

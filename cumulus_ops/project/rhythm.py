@@ -20,6 +20,7 @@ from __future__ import annotations
 
 import datetime
 import json
+import zlib
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -155,7 +156,10 @@ class Stay:
 def read_timeline(state: Path) -> dict[int, Stay]:
     """coordinator -> its stay; empty if there is no such file, or none that can be read."""
     try:
-        entries = json.loads((state / TIMELINE).read_text(encoding="utf-8"))
+        found = json.loads((state / TIMELINE).read_text(encoding="utf-8"))
+        entries = found["stays"] if isinstance(found, dict) else found  # of old: the list alone
+        if isinstance(found, dict) and found["sum"] != _sum(entries):
+            return {}
         stays = [
             Stay(e["coordinator"], e["epoch"], **{n: _moment(e[n]) for n in MOMENTS}, gone=e.get("gone", False))
             for e in entries
@@ -174,5 +178,9 @@ def _moment(text: str) -> datetime.datetime:
 
 def write_timeline(state: Path, stays: Sequence[Stay]) -> None:
     """Write the file anew, by one rename."""
-    text = json.dumps([asdict(stay) for stay in stays], default=datetime.datetime.isoformat, indent=1)
-    replace_file(state / TIMELINE, text + "\n")
+    entries = [{**asdict(stay), **{n: getattr(stay, n).isoformat() for n in MOMENTS}} for stay in stays]
+    replace_file(state / TIMELINE, json.dumps({"stays": entries, "sum": _sum(entries)}, indent=1) + "\n")
+
+
+def _sum(entries: object) -> str:
+    return f"{zlib.crc32(json.dumps(entries).encode()):08x}"

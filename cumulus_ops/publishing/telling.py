@@ -19,11 +19,9 @@ from cumulus_ops.project.small_files import read_summed, replace_file, with_sum
 from cumulus_ops.query.errors import newest_errors
 
 __all__ = [
-    "say_notices",
     "tell_where_coordinators_are",
     "watch_step",
     "watch_task",
-    "where_coordinators_are",
     "write_notices",
 ]
 
@@ -115,13 +113,8 @@ def describe_failure(project: Project, error: Exception) -> str:
 
 
 def tell_where_coordinators_are(rt: Runtime) -> None:
-    """Write the file that Airflow plans by (:mod:`cumulus_ops.project.rhythm`) as the catalog has it now."""
-    write_timeline(rt.project.state, list(where_coordinators_are(rt).values()))
-
-
-def where_coordinators_are(rt: Runtime) -> dict[int, Stay]:
-    """What the file says. Coordinators that are gone stay in it: the run that has voted to end a last epoch still has to say so, and what a DAG has done
-    can be looked up as long as there is the DAG."""
+    """Write the file that Airflow plans by (:mod:`cumulus_ops.project.rhythm`) as the catalog has it now. Coordinators that are gone stay in
+    it: the run that has voted to end a last epoch still has to say so, and what a DAG has done can be looked up as long as there is the DAG."""
     rhythm, membership = Rhythm.of(rt.project), rt.catalog.members.membership()
     stays = {m.coordinator: rt.catalog.members.stay(m.coordinator, m.epoch, rhythm) for m in membership.active()}
     for coordinator in {m.coordinator for m in membership.all} - stays.keys():
@@ -129,19 +122,19 @@ def where_coordinators_are(rt: Runtime) -> dict[int, Stay]:
         if last is not None and last.last is not None:
             left_at = rt.catalog.members.boundary(coordinator, last.last, rhythm).ends_at
             stays[coordinator] = Stay(coordinator, last.last, left_at, left_at, left_at, gone=True)
-    return {c: stays[c] for c in sorted(stays)}
+    write_timeline(rt.project.state, [stays[c] for c in sorted(stays)])
 
 
 def write_notices(rt: Runtime) -> None:
     """Write the file as the catalog has it now, by one rename; delete it when there is nothing to say."""
-    file, text = rt.project.state / NOTICES, say_notices(rt)
+    file, text = rt.project.state / NOTICES, _say_notices(rt)
     if not text:
         file.unlink(missing_ok=True)
     elif read_summed(file) != text:
         replace_file(file, with_sum(text))
 
 
-def say_notices(rt: Runtime) -> str:
+def _say_notices(rt: Runtime) -> str:
     """What there is to say, in Markdown."""
     failed = rt.catalog.history.failed()
     newest = rt.catalog.snapshots.newest()

@@ -27,6 +27,7 @@ from cumulus_ops.repair.damage import (
     Report,
 )
 from cumulus_ops.repair.fsck import Progress, fsck
+from cumulus_ops.repair.logs import repair_log
 from cumulus_ops.repair.maps import repair_runs
 from cumulus_ops.repair.others import put_aside, repair_key_indexes, repair_net_tables
 from cumulus_ops.repair.plan import Plan, Repair, plan_repair
@@ -133,6 +134,8 @@ def _repair(rt: Runtime, repair: Repair, on_progress: Say) -> Outcome:
     match repair.kind:
         case "state-file":
             return repair_state_files(rt, damages, on_progress)
+        case "log" | "quarantine":
+            return repair_log(rt, damages, on_progress)
         case "net-table":
             return repair_net_tables(rt, damages, on_progress)
         case "run":

@@ -17,7 +17,6 @@ from cumulus_ops.project.settings import Project
 from cumulus_ops.project.small_files import read_summed, replace_file
 from cumulus_ops.publishing.telling import (
     tell_where_coordinators_are,
-    where_coordinators_are,
     write_notices,
 )
 from cumulus_ops.repair.damage import DAMAGED, MISSING, STATE_FILE, Damage, Outcome
@@ -60,7 +59,7 @@ def find_damaged_state_files(rt: Runtime) -> Iterator[Damage]:
             yield _damage(name, there=True)
     looks: dict[str, Callable[[], bool]] = {
         COORDINATION: lambda: read_plan(state) == _plan_now(rt),
-        TIMELINE: lambda: not (state / TIMELINE).exists() or read_timeline(state) == where_coordinators_are(rt),
+        TIMELINE: lambda: not (state / TIMELINE).exists() or bool(read_timeline(state)),  # as well
         NOTICES: lambda: read_summed(state / NOTICES) is not None,  # what it says may be of before
     }
     for name, is_right in looks.items():

@@ -1,0 +1,182 @@
+"""Any one file under the state folder is deleted, cut off, has a bit flipped or is another one's, while epochs go on: it is found, and made again by one
+command; what is read is what recomputation says, and no other file is touched.
+
+Not among them: the catalog, which is restored from its backup, and files that are written again by themselves (`seen.json`, `notices.md`, `timeline.json` if it is deleted).
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import shutil
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from cumulus_ops.append import repeats
+from cumulus_ops.compute import reading
+from cumulus_ops.epochs import compacting
+from cumulus_ops.epochs.compacting import compact
+from cumulus_ops.epochs.driver import run_waiting
+from cumulus_ops.epochs.minibatch import run_minibatch
+from cumulus_ops.keys import runs as key_runs
+from cumulus_ops.maps import packs
+from cumulus_ops.opening.runtime import Runtime, initialise, open_runtime
+from cumulus_ops.project.errors import CumulusError
+from cumulus_ops.project.settings import KeySettings, Project
+from cumulus_ops.publishing.telling import tell_where_coordinators_are
+from cumulus_ops.repair.fsck import fsck
+from cumulus_ops.repair.recover import open_claim, recover
+from m3.datatypes import INT, STRING, decimal
+from m3.program import Column, Relation
+from tests.support.logs import logged_events
+from tests.support.projects import engine_maps, interpret, make_project, oracle_maps
+
+COLUMNS = (Column("shop", STRING.with_null()), Column("price", decimal(12, 2)))
+RELATIONS = (
+    Relation("orders", (Column("id", INT), *COLUMNS), ("id",)),
+    Relation("places", (Column("name", STRING), *COLUMNS), ("name",)),
+    Relation("visits", (Column("shop", STRING), Column("n", INT))),
+)
+VIEWS = {
+    "totals": "SELECT shop, SUM(price) AS total, COUNT(*) AS n FROM orders GROUP BY shop",
+    "cheapest": "SELECT shop, MIN(price) AS price FROM places GROUP BY shop",
+    "visited": "SELECT o.shop, SUM(o.price * v.n) AS worth FROM orders o JOIN visits v ON o.shop = v.shop GROUP BY o.shop",
+}
+KEYS = {"orders": KeySettings("upsert"), "places": KeySettings("strict")}
+Spoil = Callable[[Path, Path], None]
+
+
+def land(project: Project, number: int) -> None:
+    """A drop with some rows of each relation, of which one does not fit; orders are changed and deleted by key."""
+    folder = project.landing / "0" / f"d{number}"
+    folder.mkdir(parents=True)
+    shops, first = ["a", None, "bc"], 10 * number
+    priced = [{"event": i, "shop": shops[i % 3], "price": f"{i}.25"} for i in range(first, first + 8)]
+    orders = [{"op": "U", "id": row["event"] % 15, **row} for row in priced]
+    orders += [{"op": "D", "id": first % 15, "event": first + 8}, {**orders[0], "event": first + 9, "price": "many"}]
+    places = [{"op": "I", "name": f"place {row['event']}", **row} for row in priced]
+    visits = [{"op": "I", "event": i, "shop": shops[i % 3] or "d", "n": i} for i in range(first, first + 5)]
+    for name, rows in (("orders", orders), ("places", places), ("visits", visits)):
+        (folder / f"{name}.ndjson").write_text("".join(json.dumps(row) + "\n" for row in rows))
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A project with files of all kinds, moved from where it was made: a copy of it is no copy of one that is there."""
+    folder = tmp_path_factory.mktemp("made") / "shop"
+    project = project_in(folder)
+    initialise(project)
+    with open_runtime(project) as rt, pytest.MonkeyPatch.context() as patch:
+        patch.setattr(compacting, "is_due", lambda *_: True)
+        for number in range(4):
+            land(project, number)
+            run_waiting(rt, validating=False)
+            if number == 1:
+                compact(rt)
+        land(project, 4)
+        assert run_minibatch(rt, 0) is not None  # a batch that is in no snapshot yet
+        tell_where_coordinators_are(rt)
+    return folder.rename(folder.with_name("kept"))
+
+
+def project_in(folder: Path) -> Project:
+    project = make_project(folder, RELATIONS, views=VIEWS, coordinators=1, retain=2)
+    return dataclasses.replace(project, keys=KEYS)
+
+
+def flip(file: Path, _: Path) -> None:
+    data = bytearray(file.read_bytes())
+    data[len(data) // 2] ^= 4
+    file.write_bytes(data)
+
+
+SPOILS: dict[str, Spoil] = {
+    "deleted": lambda file, _: file.unlink(),
+    "cut": lambda file, _: file.write_bytes(file.read_bytes()[: file.stat().st_size * 2 // 3]),
+    "flipped": flip,
+    "another's": lambda file, other: file.write_bytes(other.read_bytes()),
+}
+FILES = {
+    "first pack": "runs/*.pack",
+    "last pack": "runs/*.pack",
+    "log of orders": "log/orders/*",
+    "log of places": "log/places/*",
+    "log of visits": "log/visits/*",
+    "newest log": "log/visits/*",
+    "quarantine": "quarantine/orders/*",
+    "keys": "keys/*",
+    "net table": "net/*/*",
+    "plan": "coordination.json",
+    "claim": "installation.json",
+    "timeline": "timeline.json",
+}
+
+
+def choose(state: Path, what: str) -> tuple[Path, Path]:
+    """A file of a kind, and another one of it."""
+    found = sorted(state.glob(FILES[what]), key=lambda path: path.stat().st_mtime_ns)
+    file = found[-1] if what.startswith(("last", "newest")) else found[0]
+    return file, next((other for other in found if other != file), file)
+
+
+def forget() -> None:
+    """What this process has read before: whoever finds a damage has not."""
+    reading.opened_runs = type(reading.opened_runs)()
+    for cache in (repeats._known_offsets, key_runs._open_cached, packs._map_file):
+        cache.cache_clear()
+
+
+def looks(state: Path) -> dict[str, tuple[int, int]]:
+    found = {path.relative_to(state).as_posix(): path.stat() for path in state.rglob("*") if path.is_file()}
+    return {path: (seen.st_ino, seen.st_mtime_ns) for path, seen in found.items()}
+
+
+def add_epoch(rt: Runtime, number: int) -> None:
+    """What needs the lost file fails, and says so; all else goes on."""
+    land(rt.project, number)
+    hint = "cumulus recover"
+    try:
+        run_waiting(rt, validating=False)
+    except CumulusError as problem:
+        hint = problem.hint
+    assert "cumulus recover" in hint
+
+
+@pytest.fixture
+def case(made: Path, tmp_path: Path) -> Iterator[Project]:
+    shutil.copytree(made, tmp_path / "shop")
+    yield project_in(tmp_path / "shop")
+    shutil.rmtree(tmp_path / "shop")
+
+
+@pytest.mark.parametrize("spoil", SPOILS)
+@pytest.mark.parametrize("what", FILES)
+def test_any_one_file(case: Project, what: str, spoil: str) -> None:
+    state = case.state
+    file, other = choose(state, what)
+    if spoil == "another's" and other == file:
+        pytest.skip("there is one of it")
+    name, whole, before = file.relative_to(state).as_posix(), file.read_bytes(), looks(state)
+    SPOILS[spoil](file, other)
+    forget()
+    open_claim(case)
+    with open_runtime(case, complete=False) as rt:
+        add_epoch(rt, 5)
+        found = fsck(rt).damages
+        assert {damage.file for damage in found} <= {name}, found
+        assert {damage.file for damage in rt.catalog.repairs.damages()} == {damage.file for damage in found}
+        result = recover(rt)
+        assert result.outcome.left == (), result.outcome.left
+        assert fsck(rt).damages == ()
+        assert rt.catalog.repairs.damages() == []
+        after = looks(state)
+        touched = {path for path in before if path in after and before[path] != after[path]}
+        assert touched <= {name, "seen.json", "notices.md", *(p for p in before if p.startswith("catalog."))}
+        if file.exists() and what not in ("first pack", "last pack", "keys", "timeline"):
+            assert file.read_bytes() == whole
+        add_epoch(rt, 6)
+        assert rt.catalog.snapshots.newest() >= 4
+        right = interpret(rt.program, logged_events(rt, rt.catalog.snapshots.newest()))
+        assert engine_maps(rt) == oracle_maps(right)
