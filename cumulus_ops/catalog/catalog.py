@@ -10,6 +10,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from cumulus_ops.catalog.asides import Asides
+from cumulus_ops.catalog.backups import Backups
 from cumulus_ops.catalog.commits import Commits
 from cumulus_ops.catalog.database import Database
 from cumulus_ops.catalog.deliveries import Deliveries
@@ -65,6 +66,8 @@ class Catalog:
         self.finals = Finals(self.database)
         self.snapshots = Snapshots(self.database)
         self.results = Results(self.database)
+        #: What is left of this catalog when it is lost.
+        self.backups = Backups(self.database)
         #: What people are shown.
         self.history = History(self.database)
         self.problems = Problems(self.database)

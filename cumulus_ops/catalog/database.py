@@ -60,6 +60,7 @@ merge key runs                       locks    all of them count still; files *
 put a net table                      locks    its epoch is committed, and there is no newer one; files *
 drop, prove net tables               locks
 release, record done                 locks    the snapshots' consumers
+record a backup                      locks    there is no later one; the state folder's claim is this catalog's
 drop what was put aside                       the row, which it locks, waits for a decision (a retry locks it, too)
 see, recognise drops                          each is recorded once, or its row is locked
 set a file aside
@@ -94,6 +95,7 @@ part                transactions
 ``revisions``       begin a deployment, fill, begin to switch, switch, end a switch, give up, let go
 ``installation``    begin a generation, forget everything
 ``repairs``         record damages; begin, end a recovery
+``backups``         record a backup, let go
 ``problems``        record that a step fails, or a source stands still
 ==================  ================================================================================================
 
@@ -176,7 +178,7 @@ __all__ = [
 
 #: The state folder is the catalog's, so one that is new in its place deletes nothing, and is refused until it is declared.
 RESTORE = (
-    "restore it from a backup, and then `cumulus anew`; without a backup, rename it, and `cumulus anew --from-sources` keeps the event log aside and reads "
+    "restore it from a backup: `cumulus restore`; without a backup, rename it, and `cumulus anew --from-sources` keeps the event log aside and reads "
     "the landing folder and the sources again"
 )
 #: What SQLite and PostgreSQL say, and what that means: words of theirs, kind, message, hint.
@@ -290,7 +292,7 @@ def clock_s(connection: Connection) -> float:
 
 
 #: The newest migration.
-SCHEMA = "0032"
+SCHEMA = "0033"
 
 Result = TypeVar("Result")
 BUSY_TIMEOUT_MS = 60_000
@@ -424,6 +426,8 @@ T = TypeVar("T")
 
 #: The first step of a lease that is not over; locked, for an append holds no other lock that keeps somebody from ending the lease.
 HELD = select(t.lease.c.first_step).where(t.lease.c.id == bindparam("lease")).with_for_update(read=True, key_share=True)
+#: Whose leases these are: a catalog that was restored gives out numbers again.
+WHOSE = select(t.installation.c.name, t.installation.c.generation)
 
 
 def now() -> datetime.datetime:
@@ -571,9 +575,12 @@ class Database:
         Raises:
             Conflict: the lease of the step that wrote one is over, or a file is gone.
         """
-        for step in {step for step in map(step_of, paths) if step is not None}:
+        steps = {step for step in map(step_of, paths) if step is not None}
+        whose = connection.execute(WHOSE).first() if steps else None
+        mine = "" if whose is None else Identity(*whose).writer
+        for step in steps:
             first = connection.execute(HELD, {"lease": step.lease}).scalar()
-            if first is None or step.number < first:
+            if first is None or step.number < first or (mine and step.writer not in ("", mine)):
                 raise Conflict("its lease is over", kind="lease-over", place=f"step {step.label}", hint="run it again")
         lost = [] if self.root is None else sorted(path for path in paths if not (self.root / path).exists())
         if lost:

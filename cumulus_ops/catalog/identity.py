@@ -228,7 +228,7 @@ def older_catalog(root: Path | None) -> SetupProblem:
         "the catalog is older than the state folder: it was restored from a backup",
         kind="catalog-older",
         place=str(root or ""),
-        hint="put the newer catalog back; or go on from this one as a new generation, which reads its event log again: `cumulus anew`",
+        hint="put the newer catalog back; or go on from this one as a new generation: `cumulus restore --as-it-is`, or `cumulus anew`, which makes all maps again",
     )
 
 

@@ -34,7 +34,7 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from cumulus_ops.catalog import tables as t
 from cumulus_ops.catalog.database import ClockS, Database, Part, read_identity, retry_busy
-from cumulus_ops.catalog.identity import Mark, generation_over, older_catalog, read_mark, write_mark
+from cumulus_ops.catalog.identity import Mark, claimed_by, generation_over, older_catalog, read_mark, write_mark
 from cumulus_ops.catalog.key_indexes import forget_key_runs
 from cumulus_ops.catalog.net_tables import forget_net_tables
 from cumulus_ops.catalog.records import Step, step_of
@@ -236,6 +236,7 @@ class Leases(Part):
             and no step will commit, because it is over. What no step of this installation and generation has written is not ours
             to delete.
         """
+        self.require_claim()
         # in this order: of a step that ends meanwhile, either the lease is seen or what it has committed
         retired = self.forget_retired()
         first, mine = self.first_steps(), self._writer()
@@ -248,6 +249,20 @@ class Leases(Part):
         mine = self._writer().partition(".")[0]
         others = {path for path in found if (step := step_of(path)) is None or step.writer.partition(".")[0] != mine}
         return others - self.known_paths({path.partition("/")[0] for path in others})
+
+    def require_claim(self) -> None:
+        """See that the state folder is this catalog's still. Whoever has a file open that was deleted goes on with it: only the folder tells him that
+        another catalog was restored in its place.
+
+        Raises:
+            SetupProblem: it is not.
+        """
+        found = None if self._db.root is None else claimed_by(self._db.root)
+        mine = self._db.identity()
+        if found is None or mine is None:
+            return
+        if found.installation != mine.installation or found.generation > mine.generation:
+            raise generation_over()
 
     def known_paths(self, folders: Collection[str] | None = None) -> set[str]:
         """Every file that a row names, retired runs included; of some folders of the state alone, if these are given."""
@@ -262,14 +277,16 @@ class Leases(Part):
             program = self._db.lock(connection)
             self.end_lapsed(connection)
             floor = connection.execute(select(func.min(t.lease.c.floor))).scalar()
-            gone = t.run.c.retired_by <= (program.last_commit if floor is None else floor)
+            held = connection.execute(select(t.backup.c.commit).where(t.backup.c.holds)).scalar()
+            # who restores the newest backup reads as of its commit
+            read_by_all = min(program.last_commit if f is None else int(f) for f in (floor, held))
+            gone = t.run.c.retired_by <= read_by_all
             paths = set(connection.execute(select(t.run.c.path).where(gone)).scalars())
             newest = connection.execute(select(func.max(t.run.c.retired_by)).where(gone)).scalar()
             if newest is not None:  # whoever keeps up with the runs by what was replaced has to know what it cannot see
                 connection.execute(update(t.program).values(forgotten=max(program.forgotten, newest)))
             connection.execute(delete(t.run).where(gone))
             needed = set(connection.execute(select(t.run.c.path).where(t.run.c.path.in_(paths))).scalars())
-            read_by_all = program.last_commit if floor is None else floor
             others = forget_key_runs(connection, read_by_all) | forget_net_tables(connection, read_by_all)
             return sorted(paths - needed | others)
 

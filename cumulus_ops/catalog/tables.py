@@ -23,6 +23,7 @@ from sqlalchemy import (
 )
 
 __all__ = [
+    "backup",
     "batch",
     "boundary",
     "commit",
@@ -555,4 +556,19 @@ final_partition = Table(
     Column("recorded_at", Float, nullable=False),  # seconds since 1970
     Column("report", Text),
     Column("verdict", String(10), index=True),  # 'equal', 'differs', 'unproved'; NULL: that is still to be seen
+)
+
+#: The newest backup of this catalog (docs/adr/0083); one row, or none.
+backup = Table(
+    "backup",
+    metadata,
+    Column("id", Integer, primary_key=True, autoincrement=False),
+    Column("commit", BigInteger, nullable=False),  # as of which it is
+    Column("epoch", Integer, nullable=False),  # the newest that has a snapshot in it; -1: none
+    Column("made_at", Float, nullable=False),  # seconds since 1970
+    Column("seconds", Float, nullable=False),  # that it took
+    Column("bytes", BigInteger, nullable=False),
+    Column("place", Text, nullable=False),  # its folder
+    Column("positions", Text, nullable=False),  # JSON: source -> its position in it
+    Column("holds", Boolean, nullable=False),  # files that it names are kept, and sources keep what it does not have
 )

@@ -38,6 +38,8 @@ COMMANDS: Mapping[str, tuple[str, str]] = {
     "doctor": ("serving", "Look whether machine and project are in order."),
     "fsck": ("repairing", "Look at every stored file."),
     "recover": ("repairing", "Make what is damaged again."),
+    "backup": ("backups", "Copy the catalog, while epochs go on."),
+    "restore": ("backups", "Put a copy of the catalog in its place."),
     "anew": ("serving", "Make all maps again from the event log."),
     "demo": ("serving", "Run TPC-H under Airflow (what `make run` does)."),
     "simulate": ("simulating", "Simulate the papers' protocols."),

@@ -16,6 +16,7 @@ from cumulus_ops.compute.reading import BatchRef, rows_within
 from cumulus_ops.compute.refresh import RefreshTask
 from cumulus_ops.compute.steps import MergeTask
 from cumulus_ops.coordination.barriers import REFRESH, SETTLE, VOTE, waits_for
+from cumulus_ops.epochs.backups import back_up_when_due
 from cumulus_ops.epochs.compacting import compact_when_due
 from cumulus_ops.epochs.setting_aside import run_without_culprit
 from cumulus_ops.maps.runs import AccessPath, pick_tier
@@ -167,6 +168,7 @@ def commit(rt: Runtime, epoch: int) -> SnapshotReport:
     merge(rt)
     compact_when_due(rt)
     drop_unused(rt)
+    back_up_when_due(rt)  # it names what merging has made, so that what is replaced may go
     collect_garbage(rt, FOLDERS if epoch % LOOK_EVERY else (*FOLDERS, *KEEPING))
     write_notices(rt)
     snapshot = rt.catalog.snapshots.at(epoch)

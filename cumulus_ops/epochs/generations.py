@@ -47,7 +47,7 @@ from m3.clock import CLOCK
 from m3.formatting import program_from_json
 from m3.program import Program
 
-__all__ = ["Anew", "begin_anew"]
+__all__ = ["Anew", "begin_anew", "next_generation"]
 
 
 #: Folders of the state that nobody can make again, or that the catalog names.
@@ -96,7 +96,7 @@ def _read_log_again(project: Project, catalog: Catalog, found: Identity | None) 
     identity = _read_identity(project, catalog, found)
     made = compile_project(project, catalog=catalog)
     _check_files(project, catalog, made.program)
-    new = Identity(identity.installation, _next_generation(project, identity, found))
+    new = Identity(identity.installation, next_generation(project, identity, found))
     if _is_copy(project, catalog, identity):
         new = Identity(draw_installation(), 1)
     note_beginning(
@@ -182,7 +182,7 @@ def _is_copy(project: Project, catalog: Catalog, identity: Identity) -> bool:
     return True
 
 
-def _next_generation(project: Project, identity: Identity, found: Identity | None) -> int:
+def next_generation(project: Project, identity: Identity, found: Identity | None) -> int:
     """A number that was not there before, as far as the catalog, the state folder and the published tables tell: each may have been restored."""
     known = [identity.generation]
     if found is not None:
@@ -215,7 +215,7 @@ def _put_aside(project: Project, catalog: Catalog, found: Identity | None) -> Pa
     if _is_copy(project, catalog, identity):
         identity = Identity(draw_installation(), 0)
         _forget_slots(project)
-    new = Identity(identity.installation, _next_generation(project, identity, found))
+    new = Identity(identity.installation, next_generation(project, identity, found))
     kept = project.state / "kept" / identity.writer
     note_beginning(project.state, Beginning(before, new))
     claim(project.state, new, instead=True)  # from here on a catalog that is alive all the same is refused

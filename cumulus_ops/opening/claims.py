@@ -45,7 +45,7 @@ __all__ = ["FROM_SOURCES", "Claim", "check_claim", "claim_state", "look_at_claim
 
 #: What helps when the catalog is lost.
 FROM_SOURCES = (
-    "restore the catalog from a backup; if there is none, `cumulus anew --from-sources` puts what is there aside and reads "
+    "restore the catalog from a backup (`cumulus restore`); if there is none, `cumulus anew --from-sources` puts what is there aside and reads "
     "the landing folder and the sources again"
 )
 

@@ -140,6 +140,7 @@ PLACES = {
     "program_file",
     "memory",
     "deploy_cores",
+    "backup",
     "dataflow",
     "view_files",
 }

@@ -29,6 +29,7 @@ from cumulus_ops.project.errors import CumulusError
 
 __all__ = [
     "ANEW_POINTS",
+    "BACKUP_POINTS",
     "COMPACT_POINTS",
     "DEPLOY_POINTS",
     "FAULT_POINTS",
@@ -37,6 +38,7 @@ __all__ = [
     "KEY_POINTS",
     "POSTGRES_POINTS",
     "REPAIR_POINTS",
+    "RESTORE_POINTS",
     "TICK_POINTS",
     "ChildDied",
     "ChildFailed",
@@ -99,6 +101,17 @@ DEPLOY_POINTS = (
 REPAIR_POINTS = ("repair.before-files", "repair.before-commit", "repair.after-commit")
 #: Those that are reached only when the log is compacted.
 COMPACT_POINTS = ("compact.before-files", "compact.before-commit", "compact.after-commit")
+#: Those that are reached only when the catalog is restored, in their order.
+RESTORE_POINTS = (
+    "restore.prepared",
+    "restore.begun",
+    "restore.claimed",
+    "restore.before-commit",
+    "restore.after-commit",
+    "restore.before-files",
+)
+#: Those that are reached only when it is backed up.
+BACKUP_POINTS = ("backup.before-rename", "backup.before-record")
 #: Those that are reached only with a source of kind ``postgres``.
 POSTGRES_POINTS = ("source.after-slot", "source.after-copy", "source.after-advance", "source.after-read")
 
@@ -106,7 +119,8 @@ POSTGRES_POINTS = ("source.after-slot", "source.after-copy", "source.after-advan
 def reach(name: str, drop: str = "") -> None:
     """Die or stop here, with a batch of ``drop`` in hand, if the environment asks for it."""
     conditional = FENCE_POINTS + FINAL_POINTS + KEY_POINTS + ANEW_POINTS + TICK_POINTS + POSTGRES_POINTS + DEPLOY_POINTS
-    if name not in FAULT_POINTS + conditional + COMPACT_POINTS + REPAIR_POINTS:
+    others = COMPACT_POINTS + REPAIR_POINTS + RESTORE_POINTS + BACKUP_POINTS
+    if name not in FAULT_POINTS + conditional + others:
         raise ValueError(f"unknown fault point {name!r}")
     if os.environ.get("CUMULUS_FAULT") in (name, f"{name}:{drop}"):
         os.kill(os.getpid(), signal.SIGKILL)

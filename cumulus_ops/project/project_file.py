@@ -15,6 +15,7 @@ The shape, with defaults (``docs/project.md`` has a commented example)::
     state: ${CUMULUS_HOME:-var}/state
     catalog: sqlite:///<state>/catalog.db
     publish: {path: }
+    backup: {to: , keep: 3}                  # a copy of the catalog after each snapshot (docs/backups.md)
     corrections: {after: 2s}                 # how soon tentative answers are corrected
     validation: {policy: fail, unproved: warn, every: 1 epoch, views: all, reports: <state>/reports}   # policy: fail, warn or off; unproved: warn or fail; views: all or a number
     dataflow:                                # a file that says what becomes of the views' answers (docs/coordination.md)
@@ -48,6 +49,7 @@ from cumulus_ops.project.settings import (
     LEAST_MEMORY,
     PIN,
     SETTLE,
+    BackupSettings,
     CorrectionSettings,
     EpochSettings,
     ExecutorSettings,
@@ -83,11 +85,13 @@ KEYS = (
         "dialect",
     ),
     *("state", "catalog", "publish", "validation", "executor", "layout", "memory", "deploy", "dataflow"),
+    "backup",
 )
 RELATION_KEYS = ("columns", "key", "rows", "file", "mode", "writers", "insert_only", "seals")
 DIALECTS = ("spark", "postgres", "duckdb", "mysql", "tsql", "snowflake", "bigquery", "trino")
 ROWS_MAX = 10**15
 CORES_MAX = 4096
+KEPT_MAX = 10_000
 #: Where Spark is, for projects that do not say so: `cumulus up` tells it those that it runs.
 REMOTE = "CUMULUS_SPARK_REMOTE"
 NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
@@ -143,6 +147,7 @@ def load_project(path: Path, environment: Mapping[str, str] | None = None) -> Pr
         "memory": read(lambda: _memory(root.get("memory")), None),
         "deploy_cores": read(lambda: _deploy_cores(root), None),
         "corrections": read(lambda: _corrections(root), None),
+        "backup": read(lambda: _backup(root, folder), None),
         "patience": read(lambda: _patience(root.get("coordinators")), None),
         "dataflow": read(lambda: _dataflow(root, folder), None),
         "files_of": read(lambda: _files_of(root, files), {}),
@@ -297,6 +302,14 @@ def _deploy_cores(root: Section) -> int | None:
 def _corrections(root: Section) -> CorrectionSettings:
     after = _get(_sub(root, "corrections", ("after",)), "after")
     return CorrectionSettings(after.duration()) if after else CorrectionSettings()
+
+
+def _backup(root: Section, folder: Path) -> BackupSettings | None:
+    section = _sub(root, "backup", ("to", "keep"))
+    if section is None:
+        return None
+    to = section.need("to", "write `backup: {to: FOLDER}`, best on another disk")
+    return BackupSettings(_resolve(to.text(), folder), _integer(section, "keep", 3, 1, KEPT_MAX))
 
 
 def _dataflow(root: Section, folder: Path) -> Path | None:

@@ -25,6 +25,7 @@ __all__ = [
     "LEAST_MEMORY",
     "PIN",
     "SETTLE",
+    "BackupSettings",
     "CorrectionSettings",
     "EpochSettings",
     "ExecutorSettings",
@@ -229,6 +230,14 @@ class ValidationSettings:
 
 
 @dataclass(frozen=True)
+class BackupSettings:
+    """After each snapshot the catalog is copied ``to`` a folder, which keeps the newest ``keep`` copies."""
+
+    to: Path
+    keep: int = 3
+
+
+@dataclass(frozen=True)
 class Project:
     """A checked project folder; all paths absolute.
 
@@ -268,6 +277,8 @@ class Project:
     files_of: Mapping[str, LandingSettings] = field(default_factory=dict)
     settle: datetime.timedelta = SETTLE
     sources: tuple[SourceSettings, ...] = ()
+    #: where backups are made; None: nowhere, unless somebody asks
+    backup: BackupSettings | None = None
 
     def settings_of(self, relation: str) -> LandingSettings:
         """How the landed files of a relation are read: as it says itself, or else as all are."""

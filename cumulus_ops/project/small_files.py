@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 import re
 import zlib
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
-__all__ = ["create_file", "read_summed", "replace_file", "sync_folder", "with_sum"]
+__all__ = ["create_file", "locked_folder", "read_summed", "replace_file", "sync_folder", "with_sum"]
 
 
 #: The checksum at the end of a Markdown file.
@@ -56,6 +58,21 @@ def sync_folder(folder: Path) -> None:
     descriptor = os.open(folder, os.O_RDONLY)
     try:
         os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+@contextmanager
+def locked_folder(folder: Path) -> Iterator[None]:
+    """Be alone with a folder, among those who ask; the lock goes with the process.
+
+    Raises:
+        BlockingIOError: somebody else is.
+    """
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        yield
     finally:
         os.close(descriptor)
 

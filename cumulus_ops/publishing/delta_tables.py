@@ -165,7 +165,7 @@ def restored_problem(path: Path) -> SetupProblem:
         "the table has what the catalog does not know of: the catalog was restored from a backup, or a copy of it is at work elsewhere",
         kind="published-later",
         place=str(path),
-        hint="put the newer catalog back; or `cumulus anew` goes on from this one, and replaces the table",
+        hint="put the newer catalog back; or go on from this one, and replace the table: `cumulus restore --as-it-is`, or `cumulus anew`",
     )
 
 

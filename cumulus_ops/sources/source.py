@@ -120,7 +120,8 @@ class Source(Protocol):
     def poll(self, position: str | None) -> Iterator[Delivery]:
         """What waits behind a position, in the order in which it is to be appended.
 
-        What comes before ``position`` is in the event log for good, and may be forgotten where it came from. It may be asked again
+        What comes before ``position`` is in the event log for good, and may be forgotten where it came from; where backups are made, up to
+        ``catalog.backups.may_forget(name, position)``, from which it may be asked again when the catalog is restored. It may be asked again
         from the same position, after a crash, and then hands over the same events; how they are divided into deliveries may differ.
 
         It does not wait: if nothing is there, nothing is handed over, and it will be asked again. What comes meanwhile is for the next time, so

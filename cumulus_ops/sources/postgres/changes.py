@@ -31,6 +31,7 @@ from cumulus_ops.sources.postgres.connection import (
 )
 from cumulus_ops.sources.postgres.pgoutput import Decoder, change_schema, readable
 from cumulus_ops.sources.postgres.slot import (
+    Slot,
     advance,
     drop_left_over,
     ensure_publication,
@@ -213,9 +214,12 @@ PORTION_MESSAGES, PORTION_BYTES = 1 << 16, 4 << 20
 HEADER, BEFORE_VALUE, TRAILER = 19, 6, b"\xff\xff"
 
 
-def has_changes(session: Connection, settings: PostgresSettings, slot: str, until: int) -> bool:
-    """Whether a transaction that concerns us is committed after the slot's place and before ``until``."""
-    query = sql.SQL("SELECT 1 FROM ") + _peek(session, settings, slot, until, 1) + sql.SQL(" LIMIT 1")
+def has_changes(session: Connection, settings: PostgresSettings, slot: Slot, begin: int, until: int) -> bool:
+    """Whether a transaction that concerns us is committed at or after ``begin`` and before ``until``. Where the slot is before that, what it has in between is
+    passed over; else the first change is enough."""
+    changes = 1 if slot.confirmed >= begin else None
+    behind = sql.SQL(" WHERE lsn > {} LIMIT 1").format(sql.Literal(lsn_text(begin)))
+    query = sql.SQL("SELECT 1 FROM ") + _peek(session, settings, slot.name, until, changes) + behind
     return bool(when_free(settings, lambda: rows(session, query)))
 
 
@@ -232,7 +236,7 @@ def _peek(session: Connection, settings: PostgresSettings, slot: str, until: int
 class Changes:
     """The transactions whose commits lie in [begin, end) of the log, in the order of their commits.
 
-    ``position`` is at ``begin``. ``is_reached`` says whether all that is before it is in the event log: then the server need not read it again.
+    ``position`` is at ``begin``. ``forgettable`` says up to where the server need not read again.
     """
 
     def __init__(
@@ -242,10 +246,10 @@ class Changes:
         begin: int,
         end: int,
         rows: int,
-        is_reached: Callable[[], bool] = lambda: False,
+        forgettable: Callable[[], int] = lambda: 0,
     ) -> None:
         self._settings, self._position, self._begin, self._end, self._rows = settings, position, begin, end, rows
-        self._is_reached = is_reached
+        self._forgettable = forgettable
         self._spools: dict[str, Spool] | None = None
 
     def parts(self) -> tuple[Part, ...]:
@@ -287,8 +291,7 @@ class Changes:
     def _copy(self, session: Connection, spools: dict[str, Spool]) -> None:
         settings = self._settings
         slot, _ = find_slot(session, settings, self._position)  # the server may be another one by now
-        if self._is_reached():
-            advance(session, settings, slot, self._begin)
+        advance(session, settings, slot, self._forgettable())
         tables = {(t.schema, t.table): t for t in settings.tables}
         check = partial(check_columns, settings, now=columns_now(session, settings))
         decoder = Decoder(

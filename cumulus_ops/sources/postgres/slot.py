@@ -147,6 +147,8 @@ SELECT system_identifier::text, ('x' || substr(pg_walfile_name(pg_current_wal_ls
 NAME_LENGTH = 63
 #: How the names of the files end that say which slots are ours.
 INSTALLATION = ".installation"
+#: The same of those that say where a slot began: as long as a position has no place, the slot has to be there.
+BEGIN = ".begin"
 
 
 @dataclass(frozen=True)
@@ -227,11 +229,18 @@ def find_slot(session: Connection, settings: PostgresSettings, position: Positio
         message = f"the replication slot {position.slot} is lost, and with it what the server would have sent"
         hint = f"somebody dropped it, the database was restored, or it held more than max_slot_wal_keep_size; {BEGIN_AGAIN}"
         raise stopped(settings, message, "slot-lost", hint)
-    if position.lsn is not None and (position.lsn > flushed or found[0].confirmed > position.lsn):
-        message = f"{lsn_text(position.lsn)} was read; the slot is at {lsn_text(found[0].confirmed)}, and the log ends at {lsn_text(flushed)}"
+    read = _begin_of(settings, position.slot) if position.lsn is None else position.lsn
+    if read is not None and (read > flushed or found[0].confirmed > read):
+        message = f"{lsn_text(read)} was read; the slot is at {lsn_text(found[0].confirmed)}, and the log ends at {lsn_text(flushed)}"
         hint = f"the database or Cumulus's catalog was restored from a backup, or somebody else reads the slot; {BEGIN_AGAIN}"
         raise stopped(settings, message, "slot-elsewhere", hint)
     return found[0], flushed
+
+
+def _begin_of(settings: PostgresSettings, slot: str) -> int | None:
+    """Where a slot began; None of one from before that was noted."""
+    file = settings.folder / f"{slot}{BEGIN}"
+    return lsn_number(file.read_text()) if file.exists() else None
 
 
 def moved_on(settings: PostgresSettings) -> Conflict:
@@ -255,6 +264,7 @@ def drop_slot(session: Connection, settings: PostgresSettings, name: str) -> Non
     except psycopg2.Error as problem:
         if problem.pgcode != errorcodes.UNDEFINED_OBJECT:
             raise
+    (settings.folder / f"{name}{BEGIN}").unlink(missing_ok=True)
 
 
 def drop_left_over(session: Connection, settings: PostgresSettings, but: str | None) -> None:
@@ -280,7 +290,10 @@ def exported_snapshot(settings: PostgresSettings, name: str) -> Iterator[str]:
             cursor.execute(
                 sql.SQL("CREATE_REPLICATION_SLOT {} LOGICAL pgoutput EXPORT_SNAPSHOT").format(sql.Identifier(name))
             )
-            yield cursor.fetchone()[2]
+            _, begin, snapshot, _ = cursor.fetchone()
+            settings.folder.mkdir(parents=True, exist_ok=True)
+            create_file(settings.folder / f"{name}{BEGIN}", begin)
+            yield snapshot
     finally:
         session.close()
 

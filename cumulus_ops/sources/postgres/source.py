@@ -48,6 +48,7 @@ class PostgresSource:
         settings: of the source.
         rows: pieces of about so many rows are handed on at a time.
         committed: where the source is by the catalog; other processes move it.
+        kept: up to where the server may forget: that is ``committed``, or where the newest backup of the catalog is.
     """
 
     def __init__(
@@ -55,9 +56,10 @@ class PostgresSource:
         settings: PostgresSettings,
         rows: int = PIECE_ROWS,
         committed: Callable[[], str | None] | None = None,
+        kept: Callable[[str], str | None] = lambda position: position,
     ) -> None:
         self.name = settings.name
-        self._settings, self._rows, self._committed = settings, rows, committed
+        self._settings, self._rows, self._committed, self._kept = settings, rows, committed, kept
 
     def poll(self, position: str | None) -> Iterator[Delivery]:
         """The initial copy, or what was committed since, in portions of whole transactions.
@@ -73,8 +75,10 @@ class PostgresSource:
         with self._unless_moved(position):
             ranges = self._ranges(here)
         for begin, end in ranges:
-            is_reached = partial(self._is_at, position)
-            changes = Changes(self._settings, replace(here, lsn=begin), begin, end, self._rows, is_reached)
+            place = replace(here, lsn=begin)
+            changes = Changes(
+                self._settings, place, begin, end, self._rows, partial(self._forgettable, position, place)
+            )
             yield Delivery(
                 self.name,
                 f"{self.name}-{begin:016X}",  # its begin: where it ends another poll may decide otherwise
@@ -117,8 +121,18 @@ class PostgresSource:
                 raise moved_on(self._settings) from problem
             raise
 
-    def _is_at(self, position: str) -> bool:
-        return self._committed is not None and self._committed() == position
+    def _forgettable(self, position: str, place: Position) -> int:
+        """Up to where the server may forget, once the source is at a position by the catalog."""
+        if self._committed is None or self._committed() != position:
+            return 0
+        return self._kept_until(place)
+
+    def _kept_until(self, place: Position) -> int:
+        """The place itself, or that of the newest backup, from which the source may have to go on."""
+        kept = self._kept(place.text())
+        found = None if kept is None else Position.parse(kept)
+        is_same = found is not None and found.slot == place.slot
+        return min(found.lsn or 0, place.lsn or 0) if is_same and found is not None else 0
 
     def _has_moved(self, position: str | None) -> bool:
         return self._committed is not None and self._committed() != position
@@ -131,10 +145,10 @@ class PostgresSource:
             check_publication(session, settings)
             drop_left_over(session, settings, here.slot)
             begin = slot.confirmed if here.lsn is None else here.lsn
-            advance(session, settings, slot, begin)
+            advance(session, settings, slot, self._kept_until(replace(here, lsn=begin)))
             reach("source.after-advance")
             is_short = flushed - begin <= settings.idle_bytes
-            if is_short and not (begin < flushed and has_changes(session, settings, slot.name, flushed)):
+            if is_short and not (begin < flushed and has_changes(session, settings, slot, begin, flushed)):
                 return []
         # the server reads its log from `restart` on each time: a portion is no shorter than what is read again for it
         portion = max(settings.portion_bytes, begin - slot.restart)
@@ -169,7 +183,8 @@ def postgres_source(project: Project, settings: SourceSettings, catalog: Catalog
         InputProblem: an option is missing or wrong.
     """
     committed = partial(catalog.deliveries.source_position, settings.name)
-    return PostgresSource(postgres_settings(project, settings), piece_rows(project.batch_rows), committed)
+    kept = partial(catalog.backups.may_forget, settings.name)
+    return PostgresSource(postgres_settings(project, settings), piece_rows(project.batch_rows), committed, kept)
 
 
 def postgres_settings(project: Project, settings: SourceSettings) -> PostgresSettings:
