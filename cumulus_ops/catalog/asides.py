@@ -21,6 +21,7 @@ from cumulus_ops.catalog.database import Part
 from cumulus_ops.catalog.finals import refuse_below_finals
 from cumulus_ops.catalog.key_indexes import change_key_indexes, lock_key_indexes
 from cumulus_ops.catalog.members import read_membership
+from cumulus_ops.catalog.recipes import Recipe
 from cumulus_ops.catalog.records import HistoryEntry, KeyChange, NewRun
 from cumulus_ops.project.errors import Conflict, InputProblem
 
@@ -114,9 +115,10 @@ class Asides(Part):
                 raise Conflict("corrected by somebody else", kind="retract-conflict", place=f"batch {entry.batch.id}")
             refuse_below_finals(connection, entry.batch.id, entry.batch.commit or 0)
             forget_clocks(connection)
-            number = self._db.make_visible(connection, program, "retract", own)
+            recipe = Recipe(batch=entry.batch.id)
+            number = self._db.make_visible(connection, program, "retract", own, recipe=recipe)
             if corrections:
-                self._db.make_visible(connection, self._db.lock(connection), "retract", corrections)
+                self._db.make_visible(connection, self._db.lock(connection), "retract", corrections, recipe=recipe)
             values = {"state": "aside", "retracted_by": number, "read_at": None, "reason": reason}
             connection.execute(update(t.batch).where(t.batch.c.id == entry.batch.id).values(**values))
 

@@ -24,6 +24,7 @@ from cumulus_ops.catalog.members import Members
 from cumulus_ops.catalog.net_tables import NetTables
 from cumulus_ops.catalog.problems import Problems
 from cumulus_ops.catalog.program import RegisteredProgram
+from cumulus_ops.catalog.recipes import Recipes
 from cumulus_ops.catalog.repairs import Repairs
 from cumulus_ops.catalog.results import Results
 from cumulus_ops.catalog.revisions import Revisions
@@ -58,6 +59,7 @@ class Catalog:
         self.net_tables = NetTables(self.database)
         #: What is computed from it, and what cannot be.
         self.commits = Commits(self.database, self.leases)
+        self.recipes = Recipes(self.database)
         self.asides = Asides(self.database)
         #: What is to be maintained next.
         self.revisions = Revisions(self.database, self.leases)

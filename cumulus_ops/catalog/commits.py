@@ -13,6 +13,7 @@ from cumulus_ops.catalog import tables as t
 from cumulus_ops.catalog.database import ClockS, Database, Part
 from cumulus_ops.catalog.leases import Leases
 from cumulus_ops.catalog.log import BATCH_FIELDS
+from cumulus_ops.catalog.recipes import Recipe
 from cumulus_ops.catalog.records import (
     EVER,
     Batch,
@@ -183,7 +184,7 @@ class Commits(Part):
                 return None
             if read_at < program.merge_horizon:
                 raise Conflict("the runs it read were merged", kind="merge-conflict", place=f"batch {batch}")
-            number = self._db.make_visible(connection, program, "apply", runs)
+            number = self._db.make_visible(connection, program, "apply", runs, recipe=Recipe(read_at))
             kept = Clock(read_at, frozenset()).advanced(read_at, number) if settles else EVER
             clock = insert_clock(connection, kept)
             values = {"state": "applied", "commit": number, "seconds": seconds, "clock": clock}
@@ -211,7 +212,9 @@ class Commits(Part):
         """
         with self._db.begin() as connection:
             program = self._db.lock(connection)
-            number = self._db.make_visible(connection, program, "correct", runs) if runs else read_at
+            number = read_at
+            if runs:
+                number = self._db.make_visible(connection, program, "correct", runs, recipe=Recipe(read_at))
             self._advance(connection, clocks, read_at, number)
             self._count(connection, number, corrected, runs)
             return number
@@ -253,7 +256,10 @@ class Commits(Part):
         runs: Sequence[NewRun],
         corrected: Mapping[int, int],
     ) -> int:
-        number = self._db.make_visible(connection, program, "refresh", runs, [read_at] * len(runs)) if runs else read_at
+        number = read_at
+        if runs:
+            recipe = Recipe(read_at, since=program.refreshed)
+            number = self._db.make_visible(connection, program, "refresh", runs, [read_at] * len(runs), recipe)
         connection.execute(update(t.program).values(refreshed=read_at))
         self._count(connection, number, corrected, runs)
         return number
@@ -288,7 +294,10 @@ class Commits(Part):
             if origin > self._lowest_clock(connection, program):
                 raise Conflict("a history entry has yet to read one of the runs", kind="merge-conflict")
             merged = [(new, max(r.origin for r in replaced)) for replaced, new in merges if new is not None]
-            number = self._db.make_visible(connection, program, "merge", [m for m, _ in merged], [o for _, o in merged])
+            replaced = [r.commit for runs, _ in merges for r in runs]
+            recipe = Recipe(since=min(replaced), upto=max(replaced))
+            new = [run for run, _ in merged]
+            number = self._db.make_visible(connection, program, "merge", new, [o for _, o in merged], recipe)
             runs = [r.id for replaced, _ in merges for r in replaced]
             done = connection.execute(
                 update(t.run).where(t.run.c.id.in_(runs), t.run.c.retired_by.is_(None)).values(retired_by=number)
@@ -317,7 +326,9 @@ class Commits(Part):
             if joined > self._lowest_clock(connection, program):
                 raise Conflict("a history entry has yet to read one of the runs", kind="repair-told-apart")
             runs, origins = [run for run, _ in made], [origin for _, origin in made]
-            number = self._db.make_visible(connection, program, "repair", runs, origins)
+            commits = [run.commit for run in lost]
+            recipe = Recipe(since=min(commits, default=None), upto=max(commits, default=None))
+            number = self._db.make_visible(connection, program, "repair", runs, origins, recipe)
             mine = (t.run.c.id.in_([run.id for run in lost]), t.run.c.retired_by.is_(None))
             if connection.execute(update(t.run).where(*mine).values(retired_by=number)).rowcount != len(lost):
                 raise Conflict("replaced by somebody else", kind="repair-conflict")

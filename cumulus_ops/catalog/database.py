@@ -118,7 +118,7 @@ import time
 from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from sqlalchemy import (
     URL,
@@ -149,6 +149,9 @@ from cumulus_ops.catalog.identity import Identity, generation_over
 from cumulus_ops.catalog.records import NewRun, step_of
 from cumulus_ops.project.errors import Conflict, RevisionOver, SetupProblem
 from cumulus_ops.project.names import hide, require_clear, shown_url
+
+if TYPE_CHECKING:
+    from cumulus_ops.catalog.recipes import Recipe
 
 __all__ = [
     "READ_ONLY",
@@ -556,17 +559,23 @@ class Database:
         kind: str,
         runs: Sequence[NewRun],
         origins: Sequence[int] | None = None,
+        recipe: Recipe | None = None,
     ) -> int:
-        """Make runs visible under the next commit number; ``origins`` are theirs, that number if None."""
+        """Make runs visible under the next commit number; ``origins`` are theirs, that number if None. ``recipe``: how they came to be, None where
+        there is nothing to say."""
         self.require_files(connection, {r.path for r in runs})
         number = int(program.last_commit) + 1
         rows = sum(r.rows for r in runs)
         connection.execute(update(t.program).values(last_commit=number))
-        connection.execute(insert(t.commit).values(number=number, kind=kind, committed_at=now(), rows=rows))
+        values = {"number": number, "kind": kind, "committed_at": now(), "rows": rows, "revision": program.revision}
+        if recipe is not None:
+            revision = program.revision if recipe.revision is None else recipe.revision
+            values |= {"revision": revision, "read_at": recipe.read_at, "recipe": recipe.to_json()}
+        connection.execute(insert(t.commit).values(**values))
         if runs:
             marks = origins or [number] * len(runs)
-            values = [{**vars(r), "commit": number, "origin": o} for r, o in zip(runs, marks, strict=True)]
-            connection.execute(insert(t.run), values)
+            rows_of = [{**vars(r), "commit": number, "origin": o} for r, o in zip(runs, marks, strict=True)]
+            connection.execute(insert(t.run), rows_of)
         return number
 
     def require_files(self, connection: Connection, paths: Collection[str]) -> None:

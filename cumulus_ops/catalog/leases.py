@@ -37,6 +37,7 @@ from cumulus_ops.catalog.database import ClockS, Database, Part, read_identity, 
 from cumulus_ops.catalog.identity import Mark, claimed_by, generation_over, older_catalog, read_mark, write_mark
 from cumulus_ops.catalog.key_indexes import forget_key_runs
 from cumulus_ops.catalog.net_tables import forget_net_tables
+from cumulus_ops.catalog.recipes import forget_recipes
 from cumulus_ops.catalog.records import Step, step_of
 from cumulus_ops.project.errors import Conflict
 
@@ -287,6 +288,7 @@ class Leases(Part):
                 connection.execute(update(t.program).values(forgotten=max(program.forgotten, newest)))
             connection.execute(delete(t.run).where(gone))
             needed = set(connection.execute(select(t.run.c.path).where(t.run.c.path.in_(paths))).scalars())
+            forget_recipes(connection, program.oldest_readable)
             others = forget_key_runs(connection, read_by_all) | forget_net_tables(connection, read_by_all)
             return sorted(paths - needed | others)
 

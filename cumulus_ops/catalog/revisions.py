@@ -20,6 +20,7 @@ from cumulus_ops.catalog.database import ClockS, Database, Part, now
 from cumulus_ops.catalog.epochs import in_utc
 from cumulus_ops.catalog.leases import Leases, is_gone
 from cumulus_ops.catalog.program import revision_values
+from cumulus_ops.catalog.recipes import Recipe
 from cumulus_ops.catalog.records import Clock, NewRun, ProgramRecord, Step
 from cumulus_ops.catalog.repairs import recovery_under_way
 from cumulus_ops.project.errors import Conflict, InputProblem, NotYet
@@ -170,7 +171,8 @@ class Revisions(Part):
             program = self._db.lock(connection)
             self._require(connection, number, base)
             if runs:
-                self._db.make_visible(connection, program, "fill", runs, [0] * len(runs))
+                recipe = Recipe(since=base, upto=upto, revision=number)
+                self._db.make_visible(connection, program, "fill", runs, [0] * len(runs), recipe)
             self._update(connection, number, base=upto, pinned=upto)
 
     def begin_switch(self, number: int, base: int, step: Step) -> None:
@@ -261,7 +263,8 @@ class Revisions(Part):
                 if connection.execute(mine).scalar() != known:
                     message = f"rows of view {view} have become final meanwhile"
                     raise Conflict(message, kind="switch-conflict", place=f"revision {number}")
-            commit = self._db.make_visible(connection, program, "switch", runs, [at] * len(runs))
+            recipe = Recipe(at, since=base, revision=number)
+            commit = self._db.make_visible(connection, program, "switch", runs, [at] * len(runs), recipe)
             # What a program without corrections said of its batches does not hold for this one's groups.
             live = (t.batch.c.state == "applied", t.batch.c.clock.is_not(None))
             if connection.execute(select(t.batch.c.id).where(*live).limit(1)).first():

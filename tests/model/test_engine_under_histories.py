@@ -12,6 +12,7 @@ from cumulus_ops.opening.runtime import initialise, open_runtime
 from m3.program import Program
 from tests.model.test_engine_against_interpreter import PROGRAMS
 from tests.support.eventual import Eventual
+from tests.support.hashed import check_hashes
 from tests.support.histories import Local, Played, play, random_history
 from tests.support.projects import interpret, make_project, oracle_maps
 from tests.support.random_programs import RELATIONS
@@ -36,6 +37,7 @@ def test_every_epoch_equals_the_interpreter(name: str, seed: int, tmp_path: Path
     initialise(project)
     with open_runtime(project) as rt:
         agree(rt.program, play(random_history(seed), [Local(rt)]))
+        check_hashes(rt)
 
 
 @pytest.mark.parametrize("name", BY_EVENT)
@@ -49,4 +51,5 @@ def test_corrections_are_those_of_the_protocol(name: str, tmp_path: Path) -> Non
             model = Eventual(rt.program)
             agree(rt.program, play(random_history(seed), [Local(rt)], model))
             corrected += model.corrected
+            check_hashes(rt)
     assert corrected > 0, "no history has made a correction necessary"

@@ -14,6 +14,7 @@ from cumulus_ops.project.settings import ExecutorSettings
 from tests.model.test_engine_against_interpreter import PROGRAMS
 from tests.model.test_engine_under_histories import agree
 from tests.support.eventual import Eventual
+from tests.support.hashed import check_hashes
 from tests.support.histories import Local, play, random_history
 from tests.support.projects import make_project
 from tests.support.random_programs import RELATIONS
@@ -30,3 +31,4 @@ def test_spark_agrees_with_the_interpreter_and_the_protocol(name: str, spark: Sp
         rt = dataclasses.replace(opened, executor=executor)
         model = Eventual(rt.program) if "program" in PROGRAMS[name] else None
         agree(rt.program, play(random_history(7, steps=16, rows=4), [Local(rt)], model))
+        check_hashes(rt)

@@ -1,0 +1,87 @@
+"""Recipes: how the runs of a commit came to be (docs/adr/0085). Written with the commit, never changed, and dropped when no run is left that may have to be made
+again by it.
+
+A recipe names batches, commits and epochs, and no files: these come and go. All say the revision whose plan was followed; and:
+
+=================  ====================================================================================================
+kind               recipe
+=================  ====================================================================================================
+apply              the commit that was read. Its batch is the one with this commit, which has read all up to there, and itself
+correct            the commit up to which all batches that were live there have been corrected: these have read that, and the correction
+refresh            the commit that was read, and since which one derived maps had not incorporated what came (exclusive)
+merge              between which commits the runs were visible that were joined (both inclusive)
+repair             the same of the runs that were made again
+retract            the batch that was taken back
+fill               the epochs that were filled: after the first, up to the second
+switch             the commit up to which live batches were corrected, and the epoch before the revision's first one
+start, forget      nothing: what is there before the first event; and no runs
+=================  ====================================================================================================
+
+So clocks, which are changed in place, follow from them as they were.
+"""
+
+from __future__ import annotations
+
+import datetime
+import json
+from dataclasses import dataclass
+
+from sqlalchemy import Connection, func, select, update
+
+from cumulus_ops.catalog import tables as t
+from cumulus_ops.catalog.database import Part
+
+__all__ = ["CommitRecord", "Recipe", "Recipes", "forget_recipes"]
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """See the module. ``since`` and ``upto`` are commits or epochs; ``revision``: None for the current one."""
+
+    read_at: int | None = None
+    batch: int | None = None
+    since: int | None = None
+    upto: int | None = None
+    revision: int | None = None
+
+    def to_json(self) -> str | None:
+        """What of it has no column of its own; None if that is nothing."""
+        found = {"batch": self.batch, "since": self.since, "upto": self.upto}
+        found = {name: what for name, what in found.items() if what is not None}
+        return json.dumps(found, separators=(",", ":")) if found else None
+
+
+@dataclass(frozen=True)
+class CommitRecord:
+    """A commit, and what is still known of its recipe."""
+
+    number: int
+    kind: str
+    committed_at: datetime.datetime
+    rows: int
+    recipe: Recipe
+
+
+class Recipes(Part):
+    """What is known of how runs came to be."""
+
+    def commits(self, since: int = 0, upto: int | None = None) -> list[CommitRecord]:
+        """Commits after one (exclusive) and up to another (inclusive; None: all), in their order."""
+        c = t.commit.c
+        query = select(c.number, c.kind, c.committed_at, c.rows, c.revision, c.read_at, c.recipe).where(
+            c.number > since
+        )
+        rows = self._db.read((query if upto is None else query.where(c.number <= upto)).order_by(c.number))
+        return [
+            CommitRecord(number, kind, at, added, Recipe(read_at, **json.loads(text or "{}"), revision=revision))
+            for number, kind, at, added, revision, read_at, text in rows
+        ]
+
+
+def forget_recipes(connection: Connection, oldest_readable: int) -> None:
+    """Drop the recipes that no run needs: those of commits that the snapshot of the oldest readable epoch has incorporated, and of which no run is left. What
+    these have added is in a base that is computed as of that epoch, and not step by step."""
+    c = t.commit.c
+    base = select(func.max(t.snapshot.c.commit)).where(t.snapshot.c.epoch <= oldest_readable).scalar_subquery()
+    left = select(t.run.c.id).where(t.run.c.commit == c.number).exists()
+    connection.execute(update(t.commit).where(c.recipe.is_not(None), c.number <= base, ~left).values(recipe=None))
