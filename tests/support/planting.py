@@ -21,7 +21,7 @@ import pyarrow as pa
 from sqlglot import exp
 
 from cumulus_ops.maps.columns import logical_type
-from m3.datatypes import Type
+from m3.datatypes import INT, TIMESTAMP, Type
 from m3.program import Column, Relation
 
 __all__ = ["Batch", "Row", "batches", "constants_of", "finds", "fit", "plant"]
@@ -35,6 +35,10 @@ SMALL = 4  # what is equal has few values, so that rows of two rounds meet
 TEXTS = ("a", "bb", "Ccc", "")
 NUMBERS = ("1", "5", "20", "99.5", "250", "-1.5")
 START = datetime.datetime(2000, 1, 1)
+CAST_TO = {
+    (exp.DType.DATE, *exp.DataType.TEMPORAL_TYPES): TIMESTAMP,
+    tuple(exp.DataType.NUMERIC_TYPES): INT,
+}
 COMPARISONS = (exp.EQ, exp.NEQ, exp.GT, exp.GTE, exp.LT, exp.LTE, exp.Between, exp.In, exp.Like, exp.ILike)
 
 
@@ -49,11 +53,12 @@ class _Block:
 
 @dataclass
 class _Garden:
-    """Where rows are planted: what is random, DuckDB for conditions, the columns that matter, numbers for keys."""
+    """Where rows are planted: what is random, DuckDB for conditions, the columns that matter, what texts are cast to, numbers for keys."""
 
     rnd: random.Random
     connection: duckdb.DuckDBPyConnection
     mentioned: frozenset[str]
+    casts: Mapping[str, Type]
     keys: Iterator[int] = field(default_factory=lambda: itertools.count(1))
 
 
@@ -66,7 +71,9 @@ def plant(
     planted: dict[str, list[Row]] = {relation.name: [] for relation in relations}
     blocks = [block for select in query.find_all(exp.Select) if (block := _read_block(select, relations)).tables]
     with duckdb.connect(config={"threads": 1}) as connection:
-        garden = _Garden(random.Random(seed), connection, everything if query.find(exp.Star) else mentioned)
+        garden = _Garden(
+            random.Random(seed), connection, everything if query.find(exp.Star) else mentioned, _casts(query)
+        )
         for number, block in itertools.product(range(rounds), blocks):
             for relation, row in _plant_block(block, number % SMALL + 1, garden):
                 planted[relation].append(row)
@@ -74,6 +81,12 @@ def plant(
             row = _random_row(relation, {}, garden.rnd.randint(1, SMALL), garden)
             planted[relation.name].append(tuple(row.values()))
     return {relation.name: _with_own_keys(relation, planted[relation.name]) for relation in relations}
+
+
+def _casts(query: exp.Expression) -> dict[str, Type]:
+    """What columns are cast to that a text may not be."""
+    casts = [(c.this, c.to) for c in query.find_all(exp.Cast) if isinstance(c.this, exp.Column)]
+    return {column.name.lower(): t for column, to in casts for kind, t in CAST_TO.items() if to.is_type(*kind)}
 
 
 def _read_block(select: exp.Select, relations: Sequence[Relation]) -> _Block:
@@ -196,7 +209,11 @@ def _value(name: str, t: Type, constants: Mapping[str, Sequence[Any]], number: i
         case "bool":
             return rnd.random() < 0.5
         case "string":
-            return rnd.choice(TEXTS)
+            return (
+                str(_value(name, garden.casts[name], constants, number, garden))
+                if name in garden.casts
+                else rnd.choice(TEXTS)
+            )
         case "date":
             return (START + datetime.timedelta(rnd.randint(0, 60))).date()
         case "timestamp":
@@ -218,14 +235,19 @@ def fit(value: Any, t: Type) -> Any:
             case "bool":
                 return value if isinstance(value, bool) else None
             case "date":
-                return value.date() if isinstance(value, datetime.datetime) else datetime.date.fromisoformat(str(value))
+                return datetime.datetime.fromisoformat(_day(value)).date()
             case "timestamp":
-                return datetime.datetime.fromisoformat(str(value))
+                return datetime.datetime.fromisoformat(_day(value))
             case _:
                 fitted = Decimal(str(value)).quantize(Decimal(1).scaleb(-t.scale))
                 return fitted if abs(fitted) < 10 ** (t.precision - t.scale) else None
     except (ValueError, TypeError, ArithmeticError):
         return None
+
+
+def _day(value: Any) -> str:
+    """A date, a time or their text; of a number, which may be a year, a day in it."""
+    return f"{value}-07-01" if isinstance(value, int) else str(value)
 
 
 def constants_of(conditions: Sequence[exp.Expression]) -> dict[str, list[Any]]:

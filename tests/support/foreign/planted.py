@@ -11,6 +11,7 @@ from pathlib import Path
 import duckdb
 import sqlglot
 from sqlglot import exp
+from sqlglot.errors import SqlglotError
 
 from m3.datatypes import BOOL, DATE, DOUBLE, INT, STRING, TIMESTAMP, Type, decimal
 from m3.program import Column, Relation
@@ -73,7 +74,7 @@ def ask_suite(suite: Suite) -> Iterator[Question]:
                 text = text.replace(old, new)
             try:
                 yield _ask(file, text, suite)
-            except (duckdb.Error, sqlglot.ParseError) as problem:
+            except (duckdb.Error, SqlglotError) as problem:
                 print(f"{file.name}: not asked: {str(problem).splitlines()[0]}", flush=True)
 
 

@@ -14,6 +14,7 @@ from typing import Any
 import psycopg2
 import sqlglot
 from sqlglot import exp
+from sqlglot.errors import SqlglotError
 
 from m3.datatypes import BOOL, DATE, DOUBLE, INT, STRING, TIMESTAMP, Type, decimal
 from m3.program import Column, Relation
@@ -89,7 +90,7 @@ def read_tables(cursor: Any, query: str) -> Tables | None:
     """The tables of a query as they are now; None where it is out of scope."""
     try:
         tree = sqlglot.parse_one(query, read="postgres")
-    except sqlglot.ParseError:
+    except SqlglotError:
         return None
     inner = {cte.alias.lower() for cte in tree.find_all(exp.CTE)}
     names = {table.name.lower() for table in tree.find_all(exp.Table)} - inner
