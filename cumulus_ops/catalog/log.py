@@ -215,6 +215,13 @@ class EventLog(Part):
             query = query.join(t.batch, t.batch.c.id == f.batch).where(t.batch.c.epoch <= epoch, counts)
         return [LogFile(*row) for row in self._db.read(query)]
 
+    def some_files(self, parts: int, part: int) -> list[LogFile]:
+        """Every ``parts``-th log file, those whose id leaves ``part``, without those of batches that somebody has decided about."""
+        f, b = t.log_file.c, t.batch.c
+        mine = (f.id % parts == part, b.state.not_in(WITHOUT))
+        query = select(*[f[name] for name in LogFile.__dataclass_fields__]).join(t.batch, b.id == f.batch)
+        return [LogFile(*row) for row in self._db.read(query.where(*mine).order_by(f.id))]
+
     def newest_tick(self, epoch: int | None = None) -> int | None:
         """What now() is at the end of an epoch, or by all that is appended, in microseconds since 1970; None before the first tick."""
         return self._db.look(lambda connection: newest_tick(connection, epoch))

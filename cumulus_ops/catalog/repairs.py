@@ -39,6 +39,12 @@ class KnownDamage:
     hint: str
     found_at: datetime.datetime | None = None
 
+    def __str__(self) -> str:
+        place = (
+            f"{self.file}, byte {self.offset}" if self.offset is not None and self.kind != "published" else self.file
+        )
+        return f"{self.problem}: {self.holds}, {place}: {self.detail.splitlines()[0]}"
+
 
 @dataclass(frozen=True)
 class Recovery:
@@ -46,6 +52,9 @@ class Recovery:
 
     begun_at: datetime.datetime
     doing: str
+
+    def __str__(self) -> str:
+        return f"a recovery is under way since {self.begun_at:%Y-%m-%d %H:%M:%S} UTC: {self.doing}"
 
 
 FIELDS = ("kind", "file", "offset", "holds", "problem", "detail", "hint")

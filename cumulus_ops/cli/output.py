@@ -51,6 +51,8 @@ __all__ = [
 
 
 WIDTH = 130
+#: So many damages of the state folder are listed; `cumulus fsck` lists all.
+SHOWN_DAMAGES = 10
 #: Control characters, ends of lines, what turns the direction of writing, halves of pairs.
 UNSEEN = re.compile("[\\x00-\\x1f\\x7f-\\x9f\\u2028\\u2029\\u200e\\u200f\\u202a-\\u202e\\u2066-\\u2069\\ud800-\\udfff]")
 UNITS = ((1e9, "GB"), (1e6, "MB"), (1e3, "kB"))
@@ -217,6 +219,15 @@ def print_status(status: Status) -> None:
         )
     if status.in_error:
         _print_in_error(status.in_error)
+    if status.recovery is not None:
+        out.print(visible(f"State folder: {status.recovery}"), markup=False, soft_wrap=True)
+    for damage in status.damages[:SHOWN_DAMAGES]:
+        out.print(visible(f"State folder: {damage}"), style="red", markup=False, soft_wrap=True)
+    if status.damages:
+        count = len(status.damages)
+        out.print(
+            f"{count:,} damage{'s' * (count > 1)}: `cumulus recover`, or `cumulus recover --dry-run` first", style="red"
+        )
     for gone in status.interruptions:
         out.print(f"Was interrupted: {visible(str(gone))}", markup=False, soft_wrap=True)
     if status.set_aside:

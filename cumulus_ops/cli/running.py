@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Collection
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import click
@@ -30,6 +30,7 @@ from cumulus_ops.opening.runtime import initialise, open_runtime
 from cumulus_ops.project.project_file import load_project
 from cumulus_ops.project.settings import Project
 from cumulus_ops.project.verdicts import FAILED, UNPROVED
+from cumulus_ops.repair.fsck import look_after
 from cumulus_ops.validation.run import validate as prove
 
 __all__ = ["load", "run", "validate"]
@@ -123,7 +124,8 @@ def _run(
     project: Project, executor: str | None, epochs: int | None, tell: Callable[[str], None], looks: _Looks
 ) -> None:
     """Run what waits, or so many epochs since the first of the looks."""
-    with open_runtime(project, executor) as runtime:
+    with open_runtime(project, executor) as opened:
+        runtime = replace(opened, on_snapshot=look_after)
         if not looks.all:
             looks.known, looks.done = runtime.catalog.results.validations().keys(), runtime.catalog.snapshots.newest()
         looks.all.append(status(runtime))

@@ -171,6 +171,8 @@ def commit(rt: Runtime, epoch: int) -> SnapshotReport:
     back_up_when_due(rt)  # it names what merging has made, so that what is replaced may go
     collect_garbage(rt, FOLDERS if epoch % LOOK_EVERY else (*FOLDERS, *KEEPING))
     write_notices(rt)
+    if rt.on_snapshot is not None:
+        rt.on_snapshot(rt, epoch)
     snapshot = rt.catalog.snapshots.at(epoch)
     assert snapshot is not None  # it was committed
     batches = [b for b in rt.catalog.log.batches(epoch=epoch) if b.counts and b.tick is None]

@@ -20,6 +20,7 @@ from cumulus_ops.catalog.epochs import (
 )
 from cumulus_ops.catalog.finals import FinalCounts
 from cumulus_ops.catalog.records import Batch, Snapshot, StandingSource, Validation, moment_of_now
+from cumulus_ops.catalog.repairs import KnownDamage, Recovery
 from cumulus_ops.catalog.values import SealCounts
 from cumulus_ops.coordination.barriers import SETTLE, waits_for
 from cumulus_ops.opening.runtime import Runtime, waits_for_deployment
@@ -178,7 +179,8 @@ class Status:
     put aside when its relation was sealed. ``failing``: the steps that failed when they were tried last. ``snapshot``: the newest one, when it was
     made, and when the newest data in it came; None while there is none. ``staggering``: what it costs, where nobody gets anything for it. ``has_changed``: the project's folder defines
     something else than what is maintained; that waits to be deployed. ``revision``: the one that is maintained, ``since`` which epoch; ``deployment``: the one that is under way;
-    ``revisions``: the latest, newest first; ``interruptions``: the latest parts that were gone for a while, the same. ``epochs``: the latest, or all."""
+    ``revisions``: the latest, newest first; ``interruptions``: the latest parts that were gone for a while, the same. ``damages``: of the state folder, as far as it was looked at,
+    and the ``recovery`` that is under way. ``epochs``: the latest, or all."""
 
     program: str
     coordinators: tuple[CoordinatorStatus, ...]
@@ -205,6 +207,8 @@ class Status:
     deployment: UnderWay | None = None
     revisions: tuple[RevisionState, ...] = ()
     interruptions: tuple[Interruption, ...] = ()
+    damages: tuple[KnownDamage, ...] = ()
+    recovery: Recovery | None = None
 
 
 #: So many revisions are listed.
@@ -248,6 +252,8 @@ def status(rt: Runtime, latest: int | None = LATEST) -> Status:
         under_way(rt.catalog),
         revisions(rt.catalog, REVISIONS),
         interruptions(rt.project.state),
+        tuple(rt.catalog.repairs.damages()),
+        rt.catalog.repairs.under_way(),
     )
 
 

@@ -294,6 +294,8 @@ def _running(project: Project) -> Iterator[Finding]:
         newest = catalog.snapshots.newest()
         for error in in_error(catalog.results.view_errors(), newest):
             yield Finding("view", WARN, f"{error.view} is in error {error}", error.hint)
+        for damage in catalog.repairs.damages():
+            yield Finding("state folder", FIX, str(damage), damage.hint)
         for gone in interruptions(project.state):
             yield Finding("interrupted", OK, f"{gone}; it is over")
         if not failing:

@@ -43,7 +43,7 @@ from cumulus_ops.maps.hashes import UNKNOWN, Hashes, hash_run
 from cumulus_ops.maps.runs import AccessPath, Part, RunData, Search
 from cumulus_ops.project.small_files import sync_folder
 
-__all__ = ["FORMAT", "Pack", "open_run", "root_of", "verify_run", "write_runs"]
+__all__ = ["FOREIGN", "FORMAT", "Pack", "open_run", "root_of", "verify_run", "write_runs"]
 
 
 #: The version of the format of runs; a catalog says which one its runs have.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING
@@ -60,7 +60,8 @@ __all__ = [
 @dataclass(frozen=True)
 class Runtime:
     """What the steps of a project need. ``sources`` are opened when they are first asked what waits. ``coordination`` says what has to be
-    waited for, and from when on what is read is final. ``project`` has the definition of the current revision, ``as_edited`` that of its folder."""
+    waited for, and from when on what is read is final. ``project`` has the definition of the current revision, ``as_edited`` that of its folder.
+    ``on_snapshot`` is called when the snapshot of an epoch is committed."""
 
     project: Project
     as_edited: Project
@@ -70,6 +71,7 @@ class Runtime:
     sources: Sources
     coordination: CoordinationPlan
     revision: int
+    on_snapshot: Callable[[Runtime, int], None] | None = None
 
     def as_of(self, epoch: int) -> Runtime:
         """The project as it was in the revision that an epoch's snapshot belongs to, for whoever reads, publishes or proves that."""
@@ -141,6 +143,7 @@ PLACES = {
     "memory",
     "deploy_cores",
     "backup",
+    "fsck_percent",
     "dataflow",
     "view_files",
 }

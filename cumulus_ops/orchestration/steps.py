@@ -9,6 +9,7 @@ import datetime
 import logging
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
 from cumulus_ops.epochs.checkpoint import commit
@@ -24,6 +25,7 @@ from cumulus_ops.project.rhythm import Rhythm
 from cumulus_ops.project.verdicts import PASSED
 from cumulus_ops.publishing.telling import tell_where_coordinators_are, write_notices
 from cumulus_ops.query.errors import newest_errors
+from cumulus_ops.repair.fsck import look_after
 
 if TYPE_CHECKING:
     from cumulus_ops.append.delivery import Delivery
@@ -370,7 +372,8 @@ def commit_complete(folder: str, *, executor: str | None = None) -> list[int]:
     """
 
     done: list[int] = []
-    with running(folder, executor, "checkpoint") as (_, runtime):
+    with running(folder, executor, "checkpoint") as (_, opened):
+        runtime = replace(opened, on_snapshot=look_after)
         _say_repeated(runtime.catalog.snapshots.repeat())
         while epochs := _complete(runtime):
             epoch = epochs[0]

@@ -84,7 +84,7 @@ KEYS = (
         "program",
         "dialect",
     ),
-    *("state", "catalog", "publish", "validation", "executor", "layout", "memory", "deploy", "dataflow"),
+    *("state", "catalog", "publish", "validation", "executor", "layout", "memory", "deploy", "fsck", "dataflow"),
     "backup",
 )
 RELATION_KEYS = ("columns", "key", "rows", "file", "mode", "writers", "insert_only", "seals")
@@ -146,6 +146,7 @@ def load_project(path: Path, environment: Mapping[str, str] | None = None) -> Pr
         "batch_rows": read(lambda: _batch_rows(root), 0),
         "memory": read(lambda: _memory(root.get("memory")), None),
         "deploy_cores": read(lambda: _deploy_cores(root), None),
+        "fsck_percent": read(lambda: _fsck_percent(root), Project.fsck_percent),
         "corrections": read(lambda: _corrections(root), None),
         "backup": read(lambda: _backup(root, folder), None),
         "patience": read(lambda: _patience(root.get("coordinators")), None),
@@ -297,6 +298,11 @@ def _batch_rows(root: Section) -> int:
 def _deploy_cores(root: Section) -> int | None:
     item = _get(_sub(root, "deploy", ("cores",)), "cores")
     return item.integer(1, CORES_MAX) if item else None
+
+
+def _fsck_percent(root: Section) -> int:
+    item = _get(_sub(root, "fsck", ("sample",)), "sample")
+    return item.integer(0, 100) if item else Project.fsck_percent
 
 
 def _corrections(root: Section) -> CorrectionSettings:

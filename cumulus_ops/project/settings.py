@@ -246,7 +246,8 @@ class Project:
     Delta tables, ``reports`` the validation reports. ``program_file`` (an M3 file) and ``views`` (name -> SQL text) are
     what to maintain; one of them is set. ``keys``: the relations that are not trusted, by name. ``dialect`` is sqlglot's name of the views' SQL dialect, None for its generic
     one. ``corrections`` says how soon tentative answers are right again. ``validation`` says which snapshots are proved. ``layout`` overrides the estimates' layout of large batches. ``memory`` is
-    how many bytes one step may hold, in each process. ``deploy_cores``: on how many cores a deployment fills new maps, half of them if None. ``coordinators`` is how many there are at first; who they are later, the catalog
+    how many bytes one step may hold, in each process. ``deploy_cores``: on how many cores a deployment fills new maps, half of them if None. ``fsck_percent``: of how many files in a hundred it is seen after each snapshot
+    whether they are as they were written. ``coordinators`` is how many there are at first; who they are later, the catalog
     says. ``patience`` is had with those that are late. ``files`` says how landed files are read, ``files_of`` for single relations.
     ``settle`` is how long a landed drop has to be left alone before it is taken, if nothing else says that it is complete; ``sources``
     are those beside the landing folder.
@@ -271,6 +272,7 @@ class Project:
     batch_rows: int = 1_000_000
     memory: int | None = None
     deploy_cores: int | None = None
+    fsck_percent: int = 1
     corrections: CorrectionSettings = field(default_factory=CorrectionSettings)
     patience: Patience = field(default_factory=Patience)
     files: LandingSettings = field(default_factory=LandingSettings)

@@ -12,6 +12,8 @@ old ones, but never old ones for right.
 
 from __future__ import annotations
 
+import os
+import shutil
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -25,6 +27,7 @@ from deltalake.exceptions import CommitFailedError, DeltaError, TableNotFoundErr
 
 from cumulus_ops.catalog.identity import Identity
 from cumulus_ops.project.errors import Conflict, IntegrityProblem, SetupProblem
+from cumulus_ops.project.small_files import sync_folder
 
 __all__ = [
     "EPOCH",
@@ -435,6 +438,37 @@ def read_version(path: Path, version: int) -> list[pa.Table]:
         return found or [pa.schema(table.schema().to_arrow()).empty_table()]
     except (DeltaError, OSError, pa.ArrowException) as problem:
         raise unreadable_problem(path, f"version {version}: {problem}") from problem
+
+
+def rewrite_version(path: Path, version: int, rows: pa.Table) -> bool:
+    """Write the file of a version again that is damaged or gone, under its name: what the table's log says of it has to hold, so nothing is done unless it has the same size.
+
+    Args:
+        path: the table's folder.
+        version: which has one file.
+        rows: what it has to hold.
+
+    Raises:
+        IntegrityProblem: the table's log cannot be read.
+    """
+    draft = path.with_name(f".{path.name}.again")
+    shutil.rmtree(draft, ignore_errors=True)
+    with _telling_damage(path):
+        table = DeltaTable(str(path), version=version)
+        files = [PurePosixPath(uri).name for uri in table.file_uris()]
+        sizes = pa.table(table.get_add_actions(flatten=True))["size_bytes"].to_pylist()
+        try:
+            write_deltalake(str(draft), rows)
+            (made,) = (draft / PurePosixPath(uri).name for uri in DeltaTable(str(draft)).file_uris())
+            if len(files) != 1 or made.stat().st_size != sizes[0]:
+                return False
+            os.replace(made, path / files[0])
+            sync_folder(path)
+            return True
+        except ValueError:  # it has no file, or several
+            return False
+        finally:
+            shutil.rmtree(draft, ignore_errors=True)
 
 
 def _open_kept(path: Path, table: DeltaTable) -> DeltaTable:

@@ -4,6 +4,7 @@ and is published again from the first epoch on in which it is right."""
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import pyarrow as pa
@@ -132,6 +133,20 @@ def publish_lost(rt: Runtime) -> list[str]:
             continue
         _publish_rows(rt, rt.project.published / view.name, epoch, rows, without)
         done.append(view.name)
+    return done
+
+
+def publish_anew(rt: Runtime, view: str) -> list[int]:
+    """Publish a view into a new table: all epochs of it that were published and can be read still, in their order; returns them."""
+    assert rt.project.published is not None
+    epochs = sorted(epoch for name, epoch in rt.catalog.results.published() if name == view)
+    done = []
+    for epoch in (epoch for epoch in epochs if epoch >= rt.catalog.snapshots.oldest_readable()):
+        without = "; ".join(map(str, left_out(rt.catalog.history.failed(), epoch)))
+        with suppress(ViewInError):
+            rows = read_view(rt.as_of(epoch), view, as_of=epoch)
+            _publish_rows(rt, rt.project.published / view, epoch, rows, without)
+            done.append(epoch)
     return done
 
 

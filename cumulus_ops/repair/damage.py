@@ -54,7 +54,7 @@ class Damage:
         problem: ``missing``, ``damaged``, ``another's``, ``unknown``, ``wrong``.
         detail: what was found, in words.
         hint: what to do.
-        offset: the byte at which a run begins.
+        offset: the byte at which a run begins; the version of a published table.
         row: what the catalog says of it; None if it has no row for it.
         subject: the relation or the view that it is of, if it is of one.
     """
@@ -76,7 +76,8 @@ class Damage:
         >>> Damage("run", "runs/a.pack", "map m", "missing", "its file is missing", offset=64).place
         'runs/a.pack, byte 64'
         """
-        return self.file if self.offset is None else f"{self.file}, byte {self.offset}"
+        is_run = self.offset is not None and self.kind != PUBLISHED
+        return f"{self.file}, byte {self.offset}" if is_run else self.file
 
     def __str__(self) -> str:
         return f"{self.problem}: {self.holds}, {self.place}: {self.detail}"

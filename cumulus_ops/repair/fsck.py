@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime
 import hashlib
+import logging
 import os
 import time
 from collections import Counter
@@ -17,11 +18,13 @@ from cumulus_ops.catalog.repairs import KnownDamage
 from cumulus_ops.files.log_files import check_file
 from cumulus_ops.keys.building import prove_index, signature
 from cumulus_ops.maps.encodings import Place, say_damaged
+from cumulus_ops.maps.packs import FOREIGN as OTHER_RUN
 from cumulus_ops.maps.packs import verify_run
 from cumulus_ops.opening.runtime import Runtime
-from cumulus_ops.project.errors import Conflict, IntegrityProblem
+from cumulus_ops.project.errors import Conflict, CumulusError, IntegrityProblem
 from cumulus_ops.project.versions import epoch_of
 from cumulus_ops.repair.damage import (
+    ANOTHERS,
     DAMAGED,
     FOREIGN,
     KEY_INDEX,
@@ -36,10 +39,13 @@ from cumulus_ops.repair.damage import (
     Report,
     StoredRow,
 )
+from cumulus_ops.repair.published import find_damaged_tables
 from cumulus_ops.repair.state_files import HOLDS as SMALL
 from cumulus_ops.repair.state_files import find_damaged_state_files
 
-__all__ = ["Progress", "Sample", "fsck", "record"]
+__all__ = ["Progress", "Sample", "fsck", "look_after", "record"]
+
+log = logging.getLogger(__name__)
 
 
 READ_BYTES = 1 << 20
@@ -120,7 +126,7 @@ def fsck(
         chosen = [row for row in rows if (sample is None or sample.has(row.path)) and (not only or row.path in only)]
         damages += [*_verify_all(rt, chosen, on_progress), *_find_foreign(rt)]
         proved, wrong, unproved = _prove_indexes(rt, step.label, only) if sample is None else ([], [], [])
-        damages += wrong
+        damages += [*wrong, *(find_damaged_tables(rt) if sample is None else ())]
         if only:
             damages = [damage for damage in damages if damage.file in only]
         record(rt, damages, None if is_all else {row.path for row in chosen} | {*only} | {*SMALL})
@@ -140,6 +146,41 @@ def record(rt: Runtime, damages: Sequence[Damage], looked_at: Collection[str] | 
     """Let the catalog know what is damaged; of files that were looked at (None: all) and are not, it forgets that they were."""
     known = [KnownDamage(d.kind, d.file, d.offset, d.holds, d.problem, d.detail, d.hint) for d in damages]
     rt.catalog.repairs.record(known, looked_at)
+
+
+#: Of the time of a process no more than one part in so many is spent on looking at files, and at no more bytes at a time.
+PARTS, LOOK_BYTES = 100, 32_000_000
+_last_looks: dict[Path, tuple[float, float]] = {}
+
+
+def look_after(rt: Runtime, epoch: int) -> None:
+    """Look at a few files after the snapshot of an epoch, at others after the next, as the project says (``fsck: sample``). What is found is recorded, and logged. Whatever goes wrong
+    holds nobody up."""
+    ended, took = _last_looks.get(rt.project.state, (0.0, 0.0))
+    begun = time.monotonic()
+    if not rt.project.fsck_percent or begun - ended < PARTS * took:
+        return
+    try:
+        rows, left = list[StoredRow](), LOOK_BYTES
+        for row in _some_stored(rt, round(100 / rt.project.fsck_percent), epoch):
+            left -= _size(rt, row)
+            rows += [row] if left > 0 or not rows else []
+        with rt.catalog.leases.step():
+            damages = _verify_all(rt, rows, lambda _: None)
+        record(rt, damages, {row.path for row in rows})
+        for damage in damages:
+            log.error("%s; %s", damage, damage.hint)
+    except CumulusError as problem:
+        log.warning("it was not seen whether files are as they were written: %s", problem)
+    now = time.monotonic()
+    _last_looks[rt.project.state] = now, now - begun
+
+
+def _some_stored(rt: Runtime, parts: int, part: int) -> list[StoredRow]:
+    """Of what counts now one part in so many; with as many parts in a row, all."""
+    chosen = Sample(100 / parts, part)
+    others = (*rt.catalog.commits.runs(rt.catalog.commits.last_commit()), *_rest_of_stored(rt))
+    return [*rt.catalog.log.some_files(parts, part % parts), *(row for row in others if chosen.has(row.path))]
 
 
 # What the catalog names.
@@ -165,8 +206,12 @@ def _stored(rt: Runtime) -> list[StoredRow]:
     runs = sorted(rt.catalog.commits.runs(rt.catalog.commits.last_commit()), key=lambda run: (run.path, run.offset))
     # not those of batches that somebody has decided about
     batches = [batch.id for batch in rt.catalog.log.batches() if batch.state not in ("retried", "dropped")]
-    log = [file for files in rt.catalog.log.files_of(batches).values() for file in files]
-    return [*runs, *log, *rt.catalog.net_tables.all(), *rt.catalog.deliveries.quarantined_rows(), *_key_runs(rt)]
+    files = [file for of_batch in rt.catalog.log.files_of(batches).values() for file in of_batch]
+    return [*runs, *files, *_rest_of_stored(rt)]
+
+
+def _rest_of_stored(rt: Runtime) -> list[StoredRow]:
+    return [*rt.catalog.net_tables.all(), *rt.catalog.deliveries.quarantined_rows(), *_key_runs(rt)]
 
 
 def _key_runs(rt: Runtime) -> Iterator[KeyRun]:
@@ -244,8 +289,8 @@ def _read(file: Path, run: Run | KeyRun) -> None:
 def describe(rt: Runtime, row: StoredRow, problem: IntegrityProblem) -> Damage:
     """What is said of it."""
     detail = problem.message.partition(" is damaged: ")[2] or problem.message
-    missing = detail == GONE
-    what = (kind_of(row), row.path, say_what_it_holds(rt, row), MISSING if missing else DAMAGED, detail)
+    problem_is = {GONE: MISSING, OTHER_RUN: ANOTHERS}.get(detail, DAMAGED)
+    what = (kind_of(row), row.path, say_what_it_holds(rt, row), problem_is, detail)
     offset = row.offset if isinstance(row, Run | KeyRun) else None
     return Damage(*what, offset=offset, row=row, subject="" if isinstance(row, Run) else row.relation)
 

@@ -31,6 +31,7 @@ from cumulus_ops.repair.logs import repair_log
 from cumulus_ops.repair.maps import repair_runs
 from cumulus_ops.repair.others import put_aside, repair_key_indexes, repair_net_tables
 from cumulus_ops.repair.plan import Plan, Repair, plan_repair
+from cumulus_ops.repair.published import repair_tables
 from cumulus_ops.repair.state_files import find_damaged_claim, repair_state_files, write_claim
 
 __all__ = ["Recovered", "look_at_claim", "open_claim", "recover"]
@@ -140,11 +141,13 @@ def _repair(rt: Runtime, repair: Repair, on_progress: Say) -> Outcome:
             return repair_net_tables(rt, damages, on_progress)
         case "run":
             return _repair_runs(rt, damages, on_progress)
+        case "published":
+            return repair_tables(rt, damages, on_progress)
         case "key-index":
             return repair_key_indexes(rt, damages, on_progress)
         case "foreign":
             return put_aside(rt, damages, on_progress)
-    return Outcome(left=tuple((damage, "nothing makes it again yet") for damage in damages))
+    raise AssertionError(f"unreachable: {repair.kind}")
 
 
 def _repair_runs(rt: Runtime, damages: Sequence[Damage], on_progress: Say) -> Outcome:

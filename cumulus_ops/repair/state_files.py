@@ -58,7 +58,7 @@ def find_damaged_state_files(rt: Runtime) -> Iterator[Damage]:
         if not is_intact(state / name):
             yield _damage(name, there=True)
     looks: dict[str, Callable[[], bool]] = {
-        COORDINATION: lambda: read_plan(state) == _plan_now(rt),
+        COORDINATION: lambda: read_plan(state) in (rt.coordination, _plan_now(rt)),
         TIMELINE: lambda: not (state / TIMELINE).exists() or bool(read_timeline(state)),  # as well
         NOTICES: lambda: read_summed(state / NOTICES) is not None,  # what it says may be of before
     }
