@@ -9,7 +9,7 @@ from __future__ import annotations
 import functools
 import math
 from collections.abc import Callable, Mapping, Sequence
-from decimal import Decimal
+from decimal import MAX_EMAX, MIN_EMIN, Context, Decimal
 from fractions import Fraction
 from typing import Any
 
@@ -19,7 +19,7 @@ from m3.functions import KERNELS
 from m3.program import Input, ViewList
 
 __all__ = [
-    "COLLECTED", "INPUTS", "STATISTICS", "collected", "compute_statistic", "interpolated", "listed", "misfit", "place_of_fraction", "rank", "rounded_sum", "takes_pairs",
+    "COLLECTED", "INPUTS", "LEAST", "STATISTICS", "collected", "compute_statistic", "interpolated", "listed", "misfit", "place_of_fraction", "rank", "rounded_sum", "takes_pairs",
 ]  # fmt: skip
 
 
@@ -91,7 +91,7 @@ def interpolated(low: Any, high: Any, part: Fraction) -> float:
     if low == high or not part or low != low:
         return float(low)
     if isinstance(low, float) and not (math.isfinite(low) and math.isfinite(high)):
-        return float(low + (high - low) * float(part))
+        return float(low * (1 - float(part)) + high * float(part))  # -inf below a number stays, as in DuckDB and Spark
     return float(Fraction(low) + (Fraction(high) - Fraction(low)) * part)
 
 
@@ -103,7 +103,7 @@ def _at(values: Counted, place: int) -> Any:
     return values[-1][0]
 
 
-def _continuous(values: Counted, fraction: Decimal | str | None) -> Value:
+def _continuous(values: Counted, fraction: Decimal | str | None) -> float:
     below, part = place_of_fraction(fraction, sum(count for _, count in values))
     return interpolated(_at(values, below), _at(values, below + bool(part)), part)
 
@@ -134,12 +134,49 @@ def _bits(combine: Callable[[int, int], int], odd: bool = False) -> Callable[[Co
     return compute
 
 
+#: Products are rounded to so many digits at each step, far beyond those of a DOUBLE, and never leave the range on the way.
+PRODUCT = Context(prec=80, Emax=MAX_EMAX, Emin=MIN_EMIN)
+
+
+def _product(values: Counted, _: Decimal | str | None) -> float:
+    """The product of DOUBLEs, rounded once."""
+    if not all(math.isfinite(value) for value, _ in values):  # then only signs, and whether there is a 0, count
+        signs = [(value if not math.isfinite(value) else math.copysign(bool(value), value), n) for value, n in values]
+        return math.prod(sign ** (2 - n % 2) for sign, n in signs)
+    powers = (PRODUCT.power(Decimal(value), count) for value, count in values)
+    return float(functools.reduce(PRODUCT.multiply, powers)) + 0.0
+
+
+def _deviation(values: Counted, _: Decimal | str | None) -> float:
+    """The median of the distances from the median: exactly, and rounded once."""
+    if not all(math.isfinite(value) for value, _ in values):
+        near = _continuous(values, HALF)
+        return _continuous(sorted(((abs(v - near), n) for v, n in values), key=lambda entry: rank(entry[0])), HALF)
+    exact = [(Fraction(value), count) for value, count in values]
+    middle = _middle(exact)
+    return float(_middle(sorted((abs(value - middle), count) for value, count in exact)))
+
+
+HALF = Decimal("0.5")
+
+
+def _middle(values: Sequence[tuple[Fraction, int]]) -> Fraction:
+    rows = sum(count for _, count in values)
+    return Fraction(_at(values, (rows - 1) // 2) + _at(values, rows // 2)) / 2
+
+
 #: Statistic -> the sums that it is computed from, besides the number of values: of x, of y, and of their products. Of DOUBLEs all values are kept.
 STATISTICS: Mapping[str, tuple[str, ...]] = {
     **dict.fromkeys(("var_pop", "var_samp", "stddev_pop", "stddev_samp", "regr_sxx"), ("x", "xx")),
     **dict.fromkeys(("covar_pop", "covar_samp", "regr_sxy"), ("x", "y", "xy")),
     **dict.fromkeys(("regr_slope", "regr_intercept"), ("x", "y", "xx", "xy")),
     **dict.fromkeys(("corr", "regr_r2"), ("x", "y", "xx", "yy", "xy")),
+    **dict.fromkeys(("skewness_pop", "skewness_samp"), ("x", "xx", "xxx")),
+    **dict.fromkeys(("kurtosis_pop", "kurtosis_samp"), ("x", "xx", "xxx", "xxxx")),
+}  # fmt: skip
+#: Statistic -> how many values it needs to be defined, if not one.
+LEAST: Mapping[str, int] = {
+    **dict.fromkeys(("var_samp", "stddev_samp", "covar_samp"), 2), "skewness_samp": 3, "kurtosis_samp": 4,
 }  # fmt: skip
 
 
@@ -155,7 +192,7 @@ def compute_statistic(kind: str, count: int, sums: Sequence[Fraction] | None) ->
     0.25
     """
     if sums is None:
-        return None if count < 2 and kind.endswith("_samp") else math.nan
+        return None if count < LEAST.get(kind, 1) else math.nan
     try:
         found: Any = KERNELS[kind]([count, *sums], DOUBLE)
     except OverflowError:  # beyond DOUBLE; differences of products may be far below zero
@@ -185,6 +222,8 @@ COLLECTED: Mapping[str, Callable[[Counted, Decimal | str | None], Value]] = {
     "percentile_disc": _discrete,
     "mode": _mode,
     "list": _list,
+    "product": _product,
+    "mad": _deviation,
     "bit_and": _bits(int.__and__),
     "bit_or": _bits(int.__or__),
     "bit_xor": _bits(int.__xor__, odd=True),
@@ -194,7 +233,8 @@ COLLECTED: Mapping[str, Callable[[Counted, Decimal | str | None], Value]] = {
 INPUTS = ("min", "max", "sum", "now", *COLLECTED)
 #: Kind -> the kinds of types that it takes, where not all, and whether it has a fraction or a separator.
 TAKES: Mapping[str, tuple[str, ...]] = {
-    "percentile_cont": ("int", "decimal", "double"),
+    **dict.fromkeys(("percentile_cont", "mad"), ("int", "decimal", "double")),
+    "product": ("double",),
     "list": ("string",),
     "bit_and": ("int",),
     "bit_or": ("int",),

@@ -207,7 +207,7 @@ class Input:
         """The input's type, where its map is ``source`` and the group has ``width`` keys."""
         if self.kind == "value":
             return source.value
-        if self.kind == "percentile_cont":
+        if self.kind in ("percentile_cont", "mad"):
             return DOUBLE.with_null()
         if self.kind == "now":
             return source.keys[0].type.with_null()

@@ -6,12 +6,13 @@ that every result is determined; only copies of one row may differ, and it does 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from decimal import Decimal, localcontext
 from functools import cmp_to_key
 from typing import Any
 
-from m3.collected import rank
+from m3.collected import COLLECTED, LEAST, STATISTICS, rank, takes_pairs
 from m3.dictionary.types import EXACT
 from m3.errors import ValueProblem
 from m3.evaluate import DEFAULTS, FAILURES, Value, coerce, evaluate
@@ -26,9 +27,22 @@ OFFSETS = (
     "lag", "lead", "first_value", "last_value", "nth_value", "lag_known", "lead_known", "first_known", "last_known", "nth_known",
 )  # fmt: skip
 AGGREGATES = ("count", "count_distinct", "sum", "avg", "min", "max")
+#: Aggregates of all values of the frame, as of a group's. After the value, or the pair, come a percentile's fraction, or what a statistic is where
+#: there are enough values and it is not defined; and whether the order of the values descends.
+OF_VALUES = (
+    *STATISTICS,
+    "percentile_cont",
+    "percentile_disc",
+    "mode",
+    "product",
+    "mad",
+    "bit_and",
+    "bit_or",
+    "bit_xor",
+)
 #: The function that has several results for a row: it repeats the row.
 NUMBERS = "numbers"
-FUNCTIONS = (*RANKING, *OFFSETS, *AGGREGATES, NUMBERS)
+FUNCTIONS = (*RANKING, *OFFSETS, *AGGREGATES, *OF_VALUES, NUMBERS)
 DEFAULT, WHOLE = Frame("range", None, 0), Frame("rows", None, None)
 
 
@@ -141,7 +155,21 @@ class _Window:
     ) -> None:
         self.function, self.args, self.peers, self.marks = function, args, peers, marks
         self.rows = len(args)
+        self._computed: dict[tuple[int, int], Value] = {}
         self.groups = {start: number for number, start in enumerate(dict.fromkeys(s for s, _ in peers))}
+
+    def over_frame(self, place: int, compute: Callable[[], Value]) -> Value:
+        """What an aggregate is of the frame of a row, computed once for all rows that have the same frame."""
+        if self.function.frame is not None and self.function.frame.exclude:
+            return compute()
+        bounds = self.bounds(place)
+        if bounds not in self._computed:
+            self._computed[bounds] = compute()
+        return self._computed[bounds]
+
+    def frame_rows(self, place: int) -> list[list[Value]]:
+        """The arguments of the rows in the frame of the row at ``place``."""
+        return [self.args[i] for i in self._rows_in_frame(place)]
 
     def values(self, place: int) -> list[Any]:
         """The first argument over the frame of the row at ``place``."""
@@ -298,6 +326,30 @@ def _extreme(choose: Callable[..., Any]) -> Callable[[_Window, int], Value]:
     return extreme
 
 
+def _of_values(kind: str) -> Callable[[_Window, int], Value]:
+    """An aggregate that :mod:`m3.collected` has of a group's values, of those of the frame."""
+    width = 2 if takes_pairs(kind) else 1
+
+    def compute(window: _Window, place: int) -> Value:
+        rows = window.frame_rows(place)
+        known: list[Any] = [row[:width] for row in rows if None not in row[:width]]
+        if not known:
+            return None
+        parameter, descending = [*rows[0][width:], None, None][:2]
+        if kind in STATISTICS:  # in any order
+            found = COLLECTED[kind]([(tuple(values) if width > 1 else values[0], 1) for values in known], None)
+            return parameter if found is None and len(known) >= LEAST.get(kind, 1) else found
+        same = (math.nan if value != value else value for (value,) in known)  # NaN equals itself
+        ordered = sorted(same, key=rank, reverse=bool(descending))
+        return COLLECTED[kind]([(value, 1) for value in ordered], parameter)  # type: ignore[arg-type]
+
+    return compute
+
+
+def _once(compute: Callable[[_Window, int], Value]) -> Callable[[_Window, int], Value]:
+    return lambda window, place: window.over_frame(place, lambda: compute(window, place))
+
+
 _FUNCTIONS: Mapping[str, Callable[[_Window, int], Value]] = {
     "row_number": lambda w, i: i + 1,
     "rank": lambda w, i: w.peers[i][0] + 1,
@@ -315,10 +367,11 @@ _FUNCTIONS: Mapping[str, Callable[[_Window, int], Value]] = {
     "first_known": lambda w, i: _nth(w, i, 0, known=True),
     "last_known": lambda w, i: _nth(w, i, -1, known=True),
     "nth_known": _nth_value(True),
-    "count_distinct": lambda w, i: len(set(_known(w, i))),
-    "count": lambda w, i: len(_known(w, i)),
-    "sum": _sum,
-    "avg": _avg,
-    "min": _extreme(min),
-    "max": _extreme(max),
+    "count_distinct": _once(lambda w, i: len(set(_known(w, i)))),
+    "count": _once(lambda w, i: len(_known(w, i))),
+    "sum": _once(_sum),
+    "avg": _once(_avg),
+    "min": _once(_extreme(min)),
+    "max": _once(_extreme(max)),
+    **{kind: _once(_of_values(kind)) for kind in OF_VALUES},
 }

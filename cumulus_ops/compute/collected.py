@@ -17,7 +17,7 @@ from cumulus_ops.maps.columns import canonical, logical_type, physical_type, to_
 from cumulus_ops.maps.deltas import VALUE, sum_exactly, sum_ranges
 from cumulus_ops.maps.lookup import Slices
 from cumulus_ops.project.errors import InputProblem
-from m3.collected import STATISTICS, compute_statistic, interpolated, rounded_sum, takes_pairs
+from m3.collected import COLLECTED, STATISTICS, compute_statistic, interpolated, rounded_sum, takes_pairs
 from m3.datatypes import INT, Type
 from m3.errors import ValueProblem
 from m3.program import Input, MapDecl, ViewList, Windowing
@@ -126,7 +126,9 @@ def collect(given: Input, type_: Type, found: Slices, name: str, requests: int) 
         name: the value column that says how often a key is there.
         requests: how many there are.
     """
-    kind = pa.float64() if given.kind == "percentile_cont" or given.kind in STATISTICS else physical_type(type_)
+    kind = (
+        pa.float64() if given.kind in ("percentile_cont", "mad") or given.kind in STATISTICS else physical_type(type_)
+    )
     if not len(found.request):  # as long as the map has no runs, its columns have no type
         return pa.nulls(requests, kind)
     if given.kind in STATISTICS:
@@ -251,11 +253,25 @@ def _bits(combine: np.ufunc, odd: bool = False) -> Callable[[_Values, Decimal | 
     return compute
 
 
+def _by_group(kind: str) -> Callable[[_Values, Decimal | str | None], pa.Array]:
+    """What has no twin here: one group after the other, by the reference."""
+
+    def compute(given: _Values, parameter: Decimal | str | None) -> pa.Array:
+        entries = list(zip(_plain(given.values, given.type), given.counts.tolist(), strict=True))
+        ends = [*given.starts[1:].tolist(), len(entries)]
+        groups = (entries[start:end] for start, end in zip(given.starts.tolist(), ends, strict=True))
+        return pa.array([COLLECTED[kind](group, parameter) for group in groups], pa.float64())
+
+    return compute
+
+
 _COLLECTED: Mapping[str, Callable[[_Values, Decimal | str | None], pa.Array]] = {
     "percentile_cont": _continuous,
     "percentile_disc": _discrete,
     "mode": _mode,
     "list": _list,
+    "product": _by_group("product"),
+    "mad": _by_group("mad"),
     "bit_and": _bits(np.bitwise_and),
     "bit_or": _bits(np.bitwise_or),
     "bit_xor": _bits(np.bitwise_xor, odd=True),

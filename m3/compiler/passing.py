@@ -64,9 +64,9 @@ class _Expansion:
         refuse_now([*(c.expression for c in query.columns), *([query.having] if query.having is not None else [])])
         exists = query.exists if isinstance(query.exists, Relation) else self._change(query.exists)
         values = tuple((name, self._change(p)) for name, p in query.values)
-        return replace(
-            query, values=values, exists=exists, checks=tuple((self._change(p), at) for p, at in query.checks)
-        )
+        lists = tuple(replace(made, polynomial=self._change(made.polynomial)) for made in query.lists)
+        checks = tuple((self._change(p), at) for p, at in query.checks)
+        return replace(query, values=values, exists=exists, checks=checks, lists=lists)
 
     def _change(self, polynomial: Polynomial) -> Polynomial:
         terms = tuple(map(self._change_term, polynomial.terms))

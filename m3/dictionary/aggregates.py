@@ -69,6 +69,9 @@ AGGREGATES = (
         "tsql | STDEVP(x) := STDDEV_POP(x)", "tsql | VAR(x) := VARIANCE(x)", "tsql | VARP(x) := VAR_POP(x)", "spark | STD(x) := STDDEV(x)")),
     Aggregate("CORR, COVAR_POP, COVAR_SAMP", "of pairs, from exact sums and rounded once", "two numbers", nulls="pairs with a NULL do not count", keeps="sums; values of DOUBLE"),
     Aggregate("REGR_SLOPE, REGR_INTERCEPT, REGR_R2, REGR_SXX, REGR_SYY, REGR_SXY, REGR_AVGX, REGR_AVGY, REGR_COUNT", "linear regression of pairs (y, x)", "two numbers", "DOUBLE; of AVGX and AVGY as AVG; of COUNT INT", "pairs with a NULL do not count", "sums; values of DOUBLE"),
+    Aggregate("SKEWNESS, KURTOSIS", "the shape of a distribution, computed as DOUBLE: in Spark that of the rows, in DuckDB and Snowflake (KURTOSIS in Trino) estimated from a sample; KURTOSIS_POP is of the rows", keeps="values"),
+    Aggregate("PRODUCT", "the product, computed as DOUBLE and rounded once", keeps="values"),
+    Aggregate("MAD", "the median of the distances from the median, exactly", keeps="values"),
     Aggregate("MEDIAN, PERCENTILE_CONT, QUANTILE_CONT", "the value at a fraction of the way, interpolated exactly", keeps="values"),
     Aggregate("PERCENTILE_DISC, QUANTILE_DISC", "the first value of which, with those before it, there is that part of all", "any", "that of the argument", keeps="values"),
     Aggregate("APPROX_PERCENTILE, APPROX_QUANTILE", "the quantile itself: PERCENTILE_CONT in Snowflake, PERCENTILE_DISC elsewhere", "numbers", "as these", keeps="values", exact=True, spellings=(

@@ -208,8 +208,8 @@ def _statistic(name: str, lost: int, root: bool) -> Compute:
     return compute
 
 
-def _of_pairs(compute: Callable[..., Fraction | float | None]) -> Compute:
-    """A statistic of pairs of numbers, by their number and exact sums; NULL where it is not defined."""
+def _of_sums(compute: Callable[..., Fraction | float | None]) -> Compute:
+    """A statistic of numbers or pairs of them, by how many there are and their exact sums; NULL where it is not defined."""
 
     def of(args: list[Any], _: Type) -> Value:
         result = compute(*(Fraction(a) for a in args)) if args[0] else None
@@ -244,6 +244,30 @@ def _determination(n: Fraction, x: Fraction, y: Fraction, xx: Fraction, yy: Frac
     """The square of the correlation; 1 where the dependent number is always the same."""
     first, second = n * xx - x * x, n * yy - y * y
     return None if not first else (n * xy - x * y) ** 2 / (first * second) if second else Fraction(1)
+
+
+def _skewness(n: Fraction, x: Fraction, xx: Fraction, xxx: Fraction) -> float | None:
+    """Of all: the third central moment by the standard deviation cubed, in which what both are divided by goes out."""
+    spread, third = n * xx - x * x, n * n * xxx - 3 * n * x * xx + 2 * x**3
+    return math.copysign(_root(third * third / spread**3), third) if spread else None
+
+
+def _skewness_of_sample(n: Fraction, x: Fraction, xx: Fraction, xxx: Fraction) -> float | None:
+    spread, third = n * xx - x * x, n * n * xxx - 3 * n * x * xx + 2 * x**3
+    if n < 3 or not spread:
+        return None
+    return math.copysign(_root(third * third / spread**3 * n * (n - 1) / (n - 2) ** 2), third)
+
+
+def _kurtosis(n: Fraction, x: Fraction, xx: Fraction, xxx: Fraction, xxxx: Fraction) -> Fraction | None:
+    """Of all, in excess of 3: the fourth central moment by the variance squared."""
+    spread, fourth = n * xx - x * x, n**3 * xxxx - 4 * n * n * x * xxx + 6 * n * x * x * xx - 3 * x**4
+    return fourth / spread**2 - 3 if spread else None
+
+
+def _kurtosis_of_sample(n: Fraction, *sums: Fraction) -> Fraction | None:
+    found = _kurtosis(n, *sums) if n > 3 else None
+    return None if found is None else (n - 1) / ((n - 2) * (n - 3)) * ((n + 1) * found + 6)
 
 
 #: The most elements of a series, for one row: the days of 270 years, and a step holds as many rows for some rows at a time.
@@ -318,14 +342,18 @@ KERNELS: Mapping[str, Compute] = {
     "radians": _of_doubles("radians", math.radians),
     "is_nan": lambda args, _: math.isnan(args[0]),
     "is_infinite": lambda args, _: math.isinf(args[0]),
-    "covar_pop": _of_pairs(_covariance(0)),
-    "covar_samp": _of_pairs(_covariance(1)),
-    "corr": _of_pairs(_correlation),
-    "regr_slope": _of_pairs(_slope),
-    "regr_intercept": _of_pairs(_intercept),
-    "regr_r2": _of_pairs(_determination),
-    "regr_sxx": _of_pairs(lambda n, x, xx: xx - x * x / n),
-    "regr_sxy": _of_pairs(lambda n, x, y, xy: xy - x * y / n),
+    "covar_pop": _of_sums(_covariance(0)),
+    "covar_samp": _of_sums(_covariance(1)),
+    "corr": _of_sums(_correlation),
+    "regr_slope": _of_sums(_slope),
+    "regr_intercept": _of_sums(_intercept),
+    "regr_r2": _of_sums(_determination),
+    "regr_sxx": _of_sums(lambda n, x, xx: xx - x * x / n),
+    "regr_sxy": _of_sums(lambda n, x, y, xy: xy - x * y / n),
+    "skewness_pop": _of_sums(_skewness),
+    "skewness_samp": _of_sums(_skewness_of_sample),
+    "kurtosis_pop": _of_sums(_kurtosis),
+    "kurtosis_samp": _of_sums(_kurtosis_of_sample),
     "var_pop": _statistic("var_pop", 0, root=False),
     "var_samp": _statistic("var_samp", 1, root=False),
     "stddev_pop": _statistic("stddev_pop", 0, root=True),

@@ -89,7 +89,7 @@ class Grouping:
             # something of all values in their order: they are the map's last keys, after what they are ordered by
             made = self._count_known(branches, args[:1], *args[1:], args[0])
             found = self._add_input(wish, wanted.function, made, (), wanted.order, wanted.parameter)
-            if not takes_pairs(wanted.function):
+            if not takes_pairs(wanted.function) and wanted.function != "skewness_samp":
                 return found
             return self._defined(wanted, self._count_values(branches, args, f"{wish}_n"), found)
         if wanted.function in ("sum", "avg") and wanted.type.kind == "double":
@@ -238,10 +238,12 @@ class Grouping:
         return self._defined(wanted, count, call(wanted.function, count, *sums))
 
     def _defined(self, wanted: AggregateCall, count: Scalar, result: Scalar) -> Scalar:
-        """DuckDB has NaN where CORR and REGR_SLOPE are not defined."""
-        if self.space.context.dialect != "duckdb" or wanted.function not in ("corr", "regr_slope"):
+        """DuckDB has NaN where CORR, REGR_SLOPE and SKEWNESS are not defined, though there are enough values."""
+        too_few = {"corr": 0, "regr_slope": 0, "skewness_samp": 2}.get(wanted.function)
+        if self.space.context.dialect != "duckdb" or too_few is None:
             return result
-        return if_any(count, call("coalesce", result, call("cast", const("NaN"), to=DOUBLE)))
+        undefined = call("coalesce", result, call("cast", const("NaN"), to=DOUBLE))
+        return call("case", call("gt", count, const(too_few)), undefined, Const(None, undefined.type.with_null()))
 
     def _sum_products(
         self,

@@ -25,7 +25,7 @@ from m3.sql.hints import hint_name
 from m3.sql.list_calls import EMPTY_LIST, EMPTY_LISTS, IGNORE_NULLS, skips_nulls
 from m3.sql.names import Names
 
-__all__ = ["EXTREMES", "MOMENTS", "OF_PAIRS", "ORDERED", "read_call"]
+__all__ = ["BITS", "EXTREMES", "MOMENTS", "OF_PAIRS", "ORDERED", "SHAPES", "read_call", "require_known"]
 
 Read = Callable[[exp.Expr], Scalar]
 #: A call, and the values of which none is NULL in the rows that count.
@@ -37,6 +37,15 @@ EXTREMES = {
 MOMENTS = {
     exp.Variance: "var_samp", exp.VariancePop: "var_pop", exp.Stddev: "stddev_samp", exp.StddevSamp: "stddev_samp",
     exp.StddevPop: "stddev_pop",
+}  # fmt: skip
+#: The shape of a distribution, by what the dialect means by its name: that of the rows, or an estimate from a sample.
+SHAPES: Mapping[type[exp.Expr], Mapping[str, str]] = {
+    exp.Skewness: {**dict.fromkeys(("duckdb", "snowflake"), "skewness_samp"), **dict.fromkeys(("spark", "databricks"), "skewness_pop")},
+    exp.Kurtosis: {**dict.fromkeys(("duckdb", "snowflake", "trino"), "kurtosis_samp"), **dict.fromkeys(("spark", "databricks"), "kurtosis_pop")},
+}  # fmt: skip
+#: Aggregates without a class of sqlglot's -> the kind of input, and what their argument is cast to.
+BY_NAME: Mapping[str, tuple[str, Type | None]] = {
+    "PRODUCT": ("product", DOUBLE), "MAD": ("mad", None), "KURTOSIS_POP": ("kurtosis_pop", DOUBLE),
 }  # fmt: skip
 #: Those whose arguments are x, y; the others take y, x.
 OF_PAIRS: Mapping[type[exp.Expr], str] = {
@@ -87,7 +96,7 @@ def read_call(node: exp.Expr, names: Names, read: Callable[[exp.Expr], Scalar]) 
         return _read_pairs(node, names, read, where)
     if type(node) in ORDERED:
         found, known = ORDERED[type(node)](node, names, read)
-        return replace(found, where=_require_known(known, where), distinct=unique or found.distinct)
+        return replace(found, where=require_known(known, where), distinct=unique or found.distinct)
     nodes = inner.expressions if unique else [inner, *(node.expressions if isinstance(node, exp.Count) else [])]
     if isinstance(node, exp.Count | exp.CountIf) and (inner is None or isinstance(inner, exp.Star)):
         return AggregateCall("count", (), where, False, INT)
@@ -133,7 +142,7 @@ def _read_pairs(
         names.fail(node, f"{names.context.source.name(node)} of {kinds or 'nothing'}", "type-mismatch", hint)
     if not isinstance(node, SYMMETRIC):
         args.reverse()
-    kept = _require_known(args, where)
+    kept = require_known(args, where)
     function, (x, y) = OF_PAIRS[type(node)], args
     if function == "count":
         return AggregateCall("count", (), kept, False, INT)
@@ -175,7 +184,7 @@ def _read_single(
     return AggregateCall("sum", args, where, unique, sum_type(args[0].type).with_null())
 
 
-def _require_known(scalars: Sequence[Scalar], where: Scalar | None) -> Scalar | None:
+def require_known(scalars: Sequence[Scalar], where: Scalar | None) -> Scalar | None:
     """The filter of a call that leaves out the rows in which one of its values is NULL."""
     conditions = [call("not", call("is_null", s)) for s in scalars if s.type.nullable]
     conditions += [where] if where is not None else []
@@ -333,11 +342,34 @@ def _read_bits(node: exp.Expr, names: Names, read: Read) -> Ordered:
     return AggregateCall(BITS[type(node)], (value,), None, False, INT.with_null()), (value,)
 
 
+def _read_shape(node: exp.Expr, names: Names, read: Read) -> Ordered:
+    """What all values of a group, computed as DOUBLE, are: SKEWNESS, KURTOSIS, PRODUCT, and MAD, which is exact of exact numbers."""
+    name, dialect = names.context.source.name(node), names.context.dialect
+    to: Type | None = DOUBLE
+    if type(node) in SHAPES:
+        kind = SHAPES[type(node)].get(dialect or "", "")
+        inner = node.this
+        if not kind:
+            hint = "in DuckDB and Snowflake it is of a sample, in Spark of the rows themselves: write it out of AVG(x), AVG(x * x), .."
+            names.fail(node, f"{name}, which has no meaning in this dialect", "unsupported-aggregate", hint)
+    else:
+        kind, to = BY_NAME[str(node.this).upper()]
+        (inner,) = node.expressions
+    value = read(inner.expressions[0] if isinstance(inner, exp.Distinct) else inner)
+    if is_bare_null(value):
+        value = Const(None, DOUBLE.with_null())
+    if not value.type.is_numeric and value.type.kind != "double":
+        names.fail(node, f"{name} of {value.type}", "type-mismatch", "a number")
+    if to is not None and value.type.kind != "double":
+        value = call("cast", value, to=to)
+    return AggregateCall(kind, (value,), None, isinstance(inner, exp.Distinct), DOUBLE.with_null()), (value,)
+
+
 #: Form -> how it is read.
 ORDERED: Mapping[type[exp.Expr], Callable[[exp.Expr, Names, Read], Ordered]] = {
     exp.ArgMax: _read_arg_extreme, exp.ArgMin: _read_arg_extreme,
     exp.First: _read_first, exp.FirstValue: _read_first, exp.Last: _read_first, exp.LastValue: _read_first,
     exp.PercentileCont: _read_percentile, exp.PercentileDisc: _read_percentile, exp.Mode: _read_mode, exp.GroupConcat: _read_list,
     exp.ArrayAgg: _read_array, exp.ArrayUniqueAgg: _read_array,
-    **dict.fromkeys(BITS, _read_bits),
+    **dict.fromkeys(BITS, _read_bits), **dict.fromkeys((*SHAPES, exp.AnonymousAggFunc), _read_shape),
 }  # fmt: skip

@@ -57,6 +57,8 @@ NAMED: Mapping[str, type[exp.Expression]] = {
 FRACTIONS: Mapping[str, type[exp.Expression]] = {
     "quantile_cont": exp.PercentileCont, "quantile_disc": exp.PercentileDisc, "percentile": exp.PercentileCont,
 }  # fmt: skip
+#: Those for which sqlglot has no class.
+UNKNOWN = ("product", "mad", "kurtosis_pop")
 #: Dialects in which E'..' is a text.
 ESCAPED_TEXTS = ("postgres", "redshift", "risingwave", "materialize", "duckdb")
 COMPARISONS = (exp.EQ, exp.NEQ, exp.LT, exp.LTE, exp.GT, exp.GTE, exp.Like, exp.ILike)
@@ -94,6 +96,8 @@ def _respell_named(node: exp.Anonymous) -> exp.Expr:
         return exp.Tuple(expressions=args)
     if name in NAMED and len(args) == 1:
         return NAMED[name](this=args[0])
+    if name in UNKNOWN and len(args) == 1:
+        return exp.AnonymousAggFunc(this=name.upper(), expressions=args)
     if name in FRACTIONS and len(args) == 2:
         return FRACTIONS[name](this=args[0], expression=args[1])
     if name in ("listagg", "string_agg") and len(args) in (1, 2):

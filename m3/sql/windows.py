@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from decimal import Decimal
 
 from sqlglot import exp
 
@@ -15,11 +16,12 @@ from m3.dictionary.types import average_type
 from m3.program import Frame, WindowFunction
 from m3.scalars import Const, Scalar, Var, call, const, substitute, vars_of
 from m3.sql.block import Order, Window
-from m3.sql.calls import MOMENTS
+from m3.sql.calls import BITS, MOMENTS, OF_PAIRS, SHAPES, read_call, require_known
 from m3.sql.correlation import close, count_rows, find_unused_names
 from m3.sql.functions import read_constant
 from m3.sql.joining import Workspace
 from m3.sql.names import Context, Names
+from m3.windows import OF_VALUES
 
 __all__ = ["compose_window", "compute_windows", "limit_rows", "read_count", "read_window"]
 
@@ -32,6 +34,17 @@ NAMES: Mapping[type[exp.Expr], str] = {
     exp.FirstValue: "first_value", exp.First: "first_value", exp.Last: "last_value", exp.LastValue: "last_value", exp.NthValue: "nth_value", exp.Count: "count",
     exp.Sum: "sum", exp.Avg: "avg", exp.Min: "min", exp.Max: "max",
 }  # fmt: skip
+#: Those that are read as aggregates of a group.
+OF_GROUPS = (
+    *MOMENTS,
+    *OF_PAIRS,
+    *SHAPES,
+    *BITS,
+    exp.PercentileCont,
+    exp.PercentileDisc,
+    exp.Mode,
+    exp.AnonymousAggFunc,
+)
 PLACES = ("row_number", "rank", "dense_rank", "ntile")
 #: The functions that may skip NULLs, and what they are then.
 KNOWN: Mapping[str | None, str] = {
@@ -45,7 +58,7 @@ LEAST: Mapping[str, int] = {
 }  # fmt: skip
 EXCLUDED: Mapping[str, str] = {"CURRENT ROW": "row", "GROUP": "group", "TIES": "ties", "NO OTHERS": ""}
 HINT = "row_number, rank, dense_rank, ntile, percent_rank, cume_dist, lag, lead, first_value, last_value, nth_value, "
-HINT += "count, sum, avg, min, max, stddev, variance OVER (PARTITION BY .. ORDER BY .. frame)"
+HINT += "count, sum, avg, min, max, stddev, variance, corr, median, percentile_cont, mode OVER (PARTITION BY .. ORDER BY .. frame)"
 
 
 def read_window(node: exp.Window, names: Names, read: Callable[[exp.Expr], Scalar]) -> Window:
@@ -63,6 +76,8 @@ def read_window(node: exp.Window, names: Names, read: Callable[[exp.Expr], Scala
     if said:
         inner = inner.this
     op = NAMES.get(type(inner))
+    if type(inner.this if isinstance(inner, exp.Filter) else inner) in OF_GROUPS and not said:
+        return _read_aggregate(node, names, read)
     if isinstance(inner.this, exp.Distinct) and op in ("count", "min", "max") and len(inner.this.expressions) == 1:
         op = "count_distinct" if op == "count" else op
         inner = type(inner)(this=inner.this.expressions[0])
@@ -82,17 +97,45 @@ def read_window(node: exp.Window, names: Names, read: Callable[[exp.Expr], Scala
         names.fail(node, f"{name(inner)} OVER: too few arguments", "wrong-arity", HINT)
     if op in ("nth_value", "nth_known"):
         args = (args[0], _read_nth(inner, names, args[1]))
+    return _read_over(node, names, read, op, args, _find_type(op, args, names.context.dialect))
+
+
+def _read_over(
+    node: exp.Window, names: Names, read: Callable[[exp.Expr], Scalar], op: str, args: tuple[Scalar, ...], type_: Type
+) -> Window:
+    """A function with what is written behind OVER."""
     places = node.args["order"].expressions if node.args.get("order") is not None else ()
     order = tuple((read(o.this), bool(o.args.get("desc")), bool(o.args.get("nulls_first"))) for o in places)
     frame = _read_frame(node, names, order) if node.args.get("spec") else None
-    function = WindowFunction(op, args, order, frame, _find_type(op, args, names.context.dialect))
+    function = WindowFunction(op, args, order, frame, type_)
     partition = tuple(dict.fromkeys(read(p) for p in node.args.get("partition_by") or ()))
     variable = Var(op, function.type, names.context.registry.scope("window"))
     return Window(variable, partition, function, names.context.source.point(node))
 
 
+def _read_aggregate(node: exp.Window, names: Names, read: Callable[[exp.Expr], Scalar]) -> Window:
+    """An aggregate of all values: statistics, percentiles, MODE, and their like."""
+    called, dialect = read_call(node.this, names, read), names.context.dialect
+    op, args, where = called.function, called.args, called.where
+    if called.distinct or op not in (*OF_VALUES, "avg", "count"):
+        what = "DISTINCT in a window function" if called.distinct else f"{names.context.source.name(node.this)} OVER"
+        names.fail(node, what, "unsupported-window", HINT)
+    if where is not None and where != require_known(args, None):  # its own NULLs a function leaves out itself
+        args = tuple(call("case", where, a, Const(None, a.type.with_null())) for a in args or (const(1),))
+    descending = bool(called.order) and called.order[0][0]
+    if isinstance(called.parameter, Decimal):
+        args = (*args, const(called.parameter))
+    elif dialect == "duckdb" and op in ("corr", "regr_slope", "skewness_samp"):
+        args = (*args, call("cast", const("NaN"), to=DOUBLE))
+    elif descending:
+        args = (*args, Const(None, DOUBLE.with_null()))
+    if descending:
+        args = (*args, const(True))
+    return _read_over(node, names, read, op, args, called.type)
+
+
 def compose_window(node: exp.Window, names: Names, read: Callable[[exp.Expr], Scalar], over: Over) -> Scalar | None:
-    """STDDEV and VARIANCE of a frame, from how many values it has, their exact sum and that of their squares; None for other functions.
+    """STDDEV and VARIANCE of exact numbers in a frame, from how many it has, their exact sum and that of their squares; None for other functions.
 
     >>> from m3.sql.show import resolve_example, show
     >>> print(show(resolve_example("SELECT a, VAR_POP(a) OVER (PARTITION BY id) AS n FROM r")))  # doctest: +ELLIPSIS
@@ -115,8 +158,7 @@ def compose_window(node: exp.Window, names: Names, read: Callable[[exp.Expr], Sc
         fail(node, "DISTINCT in a window function", "unsupported-window", HINT)
     value, argument = read(inner.this), inner.this
     if value.type.kind == "double":
-        hint = "CAST it to DECIMAL(p, s); GROUP BY keeps the values of a group, and is exact"
-        fail(node, f"{name} OVER a DOUBLE, whose sums are not exact", "unsupported-window", hint)
+        return None
     if not value.type.is_numeric:
         fail(node, f"{name} of {value.type}", "type-mismatch", "a number")
     if value.type.kind == "int":

@@ -16,7 +16,7 @@ ORDERED = {
     "LAST({x} ORDER BY {c}{d}){f}": "", "STRING_AGG({c}, '/' ORDER BY {c}{d}){f}": "str",
     "STRING_AGG(DISTINCT {c}, '' ORDER BY {c}{d}){f}": "str",
     "PERCENTILE_DISC({q}) WITHIN GROUP (ORDER BY {c}{o}){f}": "", "MEDIAN(CAST({c} AS DOUBLE)){f}": "int dec",
-    "QUANTILE_CONT(CAST({c} AS DOUBLE), {q}){f}": "int dec", "BIT_AND({c}){f}": "int", "BIT_OR({c}){f}": "int",
+    "QUANTILE_CONT(CAST({c} AS DOUBLE), {q}){f}": "int dec", "MAD(CAST({c} AS DOUBLE)){f}": "int dec", "PRODUCT(CAST({c} AS DOUBLE)){f}": "int dec", "BIT_AND({c}){f}": "int", "BIT_OR({c}){f}": "int",
     "BIT_XOR({c}){f}": "int", "BOOL_AND({c}){f}": "bool", "BOOL_OR({c}){f}": "bool",
 }  # fmt: skip
 SPREADS = {

@@ -29,7 +29,15 @@ RANGES = (
     "RANGE BETWEEN UNBOUNDED PRECEDING AND INTERVAL '1' DAY PRECEDING",
 )
 
-MOMENTS = ("STDDEV_POP", "VAR_SAMP", "VAR_POP")
+MOMENTS = (
+    "STDDEV_POP({x})",
+    "VAR_SAMP({x})",
+    "VAR_POP({x})",
+    "MEDIAN(CAST({x} AS DOUBLE))",
+    "STDDEV(CAST({x} AS DOUBLE))",
+    "MAD(CAST({x} AS DOUBLE))",
+    "QUANTILE_CONT(CAST({x} AS DOUBLE), 0.3)",
+)
 
 
 def windows(draw: Draw, columns: Sequence[Col]) -> list[Col]:
@@ -77,7 +85,7 @@ def _aggregate(draw: Draw, columns: Sequence[Col], over: str) -> Col:
     kept = f" FILTER (WHERE {predicate(draw, columns, 1)})" if draw.maybe("window.filter") else ""
     if numbers and draw.maybe("window.moment"):
         value = draw.one(numbers)
-        return Col(f"{draw.one(MOMENTS)}({value.sql}){kept} OVER ({over})", APPROXIMATE)
+        return Col(f"{draw.one(MOMENTS).format(x=value.sql)}{kept} OVER ({over})", APPROXIMATE)
     if form == "agg.count_star":
         return Col(f"COUNT(*){kept} OVER ({over})", "int")
     value = draw.one(numbers if form in ("agg.sum", "agg.avg") else exact(columns))

@@ -165,6 +165,34 @@ def _fraction(reader: Reader, node: exp.Expr, wrap: Wrap) -> Term:
     return _in_order(reader, function, to, value.node, keys, wrap, parameter=str(fraction.value))
 
 
+#: Aggregates of all values of a group, computed as DOUBLE; and in which dialects SKEWNESS and KURTOSIS are those of the rows, or of a sample.
+ESTIMATED: Mapping[type[exp.Expr], tuple[str, tuple[str, ...]]] = {
+    exp.Skewness: ("skewness", ("duckdb", "snowflake")), exp.Kurtosis: ("kurtosis", ("duckdb", "snowflake", "trino")),
+}  # fmt: skip
+#: Those that sqlglot does not know.
+BY_NAME = ("product", "mad", "kurtosis_pop")
+
+
+def _of_values(reader: Reader, node: exp.Expr, wrap: Wrap) -> Term:
+    """SKEWNESS, KURTOSIS, PRODUCT and MAD."""
+    if isinstance(node, exp.AnonymousAggFunc):
+        function, (inner,) = str(node.this).lower(), node.expressions
+    else:
+        name, samples = ESTIMATED[type(node)]
+        if reader.dialect not in (*samples, "spark", "databricks"):
+            raise refusal(f"{name.upper()} in this dialect")
+        function, inner = f"{name}_{'samp' if reader.dialect in samples else 'pop'}", node.this
+    unique = isinstance(inner, exp.Distinct)
+    value = reader.read(inner.expressions[0] if unique else inner)
+    given = value.node if function == "mad" else as_type(value, DOUBLE)
+    values = wrap(fn("collect_set" if unique else "collect_list", given))
+    result = reader.exactly(f"{function}_of_values", DOUBLE, values)
+    if reader.dialect == "duckdb" and function == "skewness_samp":
+        enough = exp.GT(this=wrap(_call_function("count", [given.copy()], unique)), expression=exp.Literal.number(2))
+        result = when(enough, fn("coalesce", result, cast(text("NaN"), DOUBLE)), cast(exp.Null(), DOUBLE))
+    return Term(result, DOUBLE)
+
+
 def _mode(reader: Reader, node: exp.Expr, wrap: Wrap) -> Term:
     inner, places = _split(node.this)
     value = reader.read(inner)
@@ -211,7 +239,7 @@ ORDERED: Mapping[type[exp.Expr], Build] = {
     exp.ArgMax: _arg_extreme, exp.ArgMin: _arg_extreme, exp.First: first_value, exp.FirstValue: first_value, exp.Last: first_value,
     exp.LastValue: first_value, exp.Median: _fraction, exp.Quantile: _fraction, exp.PercentileCont: _fraction,
     exp.PercentileDisc: _fraction, exp.Mode: _mode, exp.GroupConcat: _list, exp.WithinGroup: _within_group,
-    exp.ArrayAgg: collect_values, exp.ArrayUniqueAgg: collect_values,
+    exp.ArrayAgg: collect_values, exp.ArrayUniqueAgg: collect_values, **dict.fromkeys((*ESTIMATED, exp.AnonymousAggFunc), _of_values),
     **dict.fromkeys(BITS, lambda reader, node, wrap: Term(wrap(fn(BITS[type(node)], as_type(reader.read(node.this), INT))), INT)),
 }  # fmt: skip
 
@@ -259,6 +287,8 @@ def _unify_spelling(node: exp.Expr) -> exp.Expr:
     node = unify_list(node)
     if isinstance(node, exp.Anonymous) and len(node.expressions) == 1 and str(node.this).lower() in NAMED:
         return NAMED[str(node.this).lower()](this=node.expressions[0])
+    if isinstance(node, exp.Anonymous) and len(node.expressions) == 1 and str(node.this).lower() in BY_NAME:
+        return exp.AnonymousAggFunc(this=str(node.this), expressions=node.expressions)
     if isinstance(node, exp.Anonymous) and len(node.expressions) == 2 and str(node.this).lower() in FRACTIONS:
         return FRACTIONS[str(node.this).lower()](this=node.expressions[0], expression=node.expressions[1])
     if (

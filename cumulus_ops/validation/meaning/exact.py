@@ -263,6 +263,60 @@ def _moment_of_values(lost: int, root: bool) -> Callable[..., Any]:
     return compute
 
 
+def _shape_of_values(power: int, *, sample: bool) -> Callable[..., Any]:
+    """SKEWNESS (power 3) and KURTOSIS (4), by exact deviations from the exact mean; None where all values are one, or of too small a sample."""
+
+    def compute(_: Type, values: Any) -> Any:
+        n = len(values)
+        if n < (power if sample else 1):
+            return None
+        if not all(map(math.isfinite, values)):
+            return math.nan
+        mean = sum(map(Fraction, values), Fraction(0)) / n
+        spread, moment = (sum(((Fraction(v) - mean) ** p for v in values), Fraction(0)) / n for p in (2, power))
+        if not spread:
+            return None
+        if power == 4:
+            excess = moment / spread**2 - 3
+            return float(Fraction(n - 1, (n - 2) * (n - 3)) * ((n + 1) * excess + 6) if sample else excess)
+        square = moment**2 / spread**3 * (Fraction(n * (n - 1), (n - 2) ** 2) if sample else 1)
+        return math.copysign(
+            float(WIDE.sqrt(WIDE.divide(Decimal(square.numerator), Decimal(square.denominator)))), moment
+        )
+
+    return compute
+
+
+def _product_of_values(_: Type, values: Any) -> Any:
+    """The product of DOUBLEs: of finite ones by their whole mantissas, rounded once."""
+    if not values:
+        return None
+    if not all(map(math.isfinite, values)):
+        return math.prod(v if not math.isfinite(v) else (v > 0) - (v < 0) for v in values)
+    exact = math.prod(map(Fraction, values), start=Fraction(1))
+    try:
+        return float(exact)
+    except OverflowError:
+        return math.inf if exact > 0 else -math.inf
+
+
+def _deviation_of_values(_: Type, values: Any) -> Any:
+    """MAD: the median of the distances from the median."""
+
+    def median(given: list[Any]) -> Any:
+        return _interpolate(sorted(given, key=_size), "0.5") if given else None
+
+    if not all(map(math.isfinite, values)):
+        middle = median(values)
+        return median([abs(v - middle) for v in values])
+    exact = sorted(map(Fraction, values))
+    if not exact:
+        return None
+    middle = (exact[(len(exact) - 1) // 2] + exact[len(exact) // 2]) / 2
+    apart = sorted(abs(v - middle) for v in exact)
+    return float((apart[(len(apart) - 1) // 2] + apart[len(apart) // 2]) / 2)
+
+
 def _width_bucket(_: Type, value: Any, low: Any, high: Any, count: int) -> int:
     """How many ends of parts are not above the value, and one more within."""
     if math.isinf(value):
@@ -435,7 +489,7 @@ def _interpolate(values: list[Any], parameter: str) -> float:
     if low == high or low != low:
         return float(low)
     if isinstance(low, float) and not (math.isfinite(low) and math.isfinite(high)):
-        return float(low + (high - low) * float(part))
+        return float(low * float(1 - part) + high * float(part))
     return float(Fraction(low) + (Fraction(high) - Fraction(low)) * part)
 
 
@@ -457,6 +511,13 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
             ("stddev_samp", 1, True),
         )
     },
+    **{
+        f"{name}_{kind}_of_values": _shape_of_values(power, sample=kind == "samp")
+        for name, power in (("skewness", 3), ("kurtosis", 4))
+        for kind in ("pop", "samp")
+    },
+    "product_of_values": _product_of_values,
+    "mad_of_values": _deviation_of_values,
     "round": _digits(ROUND_HALF_UP),
     "trunc": _digits(ROUND_DOWN),
     "round_even": _digits(ROUND_HALF_EVEN),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 
 from sqlglot import exp
 
@@ -143,7 +143,7 @@ def _over(
     given = node.args["order"].expressions if node.args.get("order") is not None else []
     order = [order_entry(reader.read(o.this).node, o) for o in given]
     if ties is not None:
-        others = [*reader.ties, *(n for n in ties.iter_expressions() if not isinstance(n, exp.Literal | exp.Star))]
+        others = [*reader.ties, *(n for n in _find_arguments(ties) if not isinstance(n, exp.Literal | exp.Star))]
         order += [order_entry(reader.read(n).node, None) for n in dict.fromkeys(others)]
     if not order and isinstance(function, exp.Anonymous) and spec is None and ties is None and function.name in (
         "rank", "dense_rank", "percent_rank", "cume_dist"
@@ -155,6 +155,17 @@ def _over(
         order=exp.Order(expressions=order) if order else None,
         spec=exp.WindowSpec(**{**spec.copy().args, "exclude": None}) if spec is not None else None,
     )
+
+
+def _find_arguments(node: exp.Expr) -> Iterator[exp.Expr]:
+    """What a function is computed from; the condition of FILTER and the order WITHIN GROUP, too."""
+    for part in node.iter_expressions():
+        if isinstance(part, exp.Where | exp.Ordered):
+            yield part.this
+        elif isinstance(node, exp.Filter | exp.WithinGroup) or isinstance(part, exp.Order):
+            yield from _find_arguments(part)
+        else:
+            yield part
 
 
 def order_entry(node: exp.Expr, like: exp.Expr | None) -> exp.Expr:

@@ -53,6 +53,18 @@ def test_a_comparison_with_now_is_one_of_a_key_with_a_bound(condition: str) -> N
     assert prove(program).grain == "batch"
 
 
+def test_a_list_has_the_rows_that_are_there_now() -> None:
+    interpreter = Interpreter(
+        compiled("SELECT k, ARRAY_AGG(x ORDER BY id) AS xs FROM c WHERE ts > now() - INTERVAL '1 day' GROUP BY k")
+    )
+    for i, hours in enumerate((1, 30, 2)):
+        interpreter.apply(1, "c", (i, 7, NOON - datetime.timedelta(hours=hours), NOON.date(), i * 10))
+    interpreter.advance(NOON)
+    assert interpreter.view_rows("v") == [(7, (0, 20))]
+    interpreter.advance(NOON + datetime.timedelta(hours=23))
+    assert interpreter.view_rows("v") == []
+
+
 #: What is refused -> a word of the reason.
 REFUSED = {
     "SELECT id, now() AS t FROM c": "outside",
