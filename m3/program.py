@@ -239,12 +239,12 @@ class Derivation:
 
 @dataclass(frozen=True)
 class Frame:
-    """A window's frame. ``unit``: rows, range or groups. A bound is an offset relative to the current row: negative is
-    preceding, 0 is the current row (or its peers), None is unbounded."""
+    """A window's frame. ``unit``: rows, range, groups, or months, which is a range over dates. A bound is an offset relative to the current row:
+    negative is preceding, 0 is the current row (or its peers), None is unbounded. Only a range over DECIMAL or DOUBLE has fractions."""
 
     unit: str
-    start: int | None
-    end: int | None
+    start: int | Decimal | None
+    end: int | Decimal | None
     #: What of the current row's surroundings is left out: "", row, group, or ties (its peers without itself).
     exclude: str = ""
 

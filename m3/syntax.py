@@ -324,7 +324,10 @@ class _Builder:
 
     def _frame(self, node: Node) -> Frame:
         unit, *bounds, exclude = node.children
-        start, end = (None if str(b.children[0]).upper() == "UNBOUNDED" else int(b.children[0]) for b in bounds)
+        start, end = (
+            None if b.upper() == "UNBOUNDED" else Decimal(b) if "." in b else int(b)
+            for b in (str(b.children[0]) for b in bounds)
+        )
         return Frame(str(unit).lower(), start, end, str(exclude).lower() if exclude else "")
 
     def _view(self, node: Node) -> View:

@@ -7,6 +7,7 @@ that every result is determined; only copies of one row may differ, and it does 
 from __future__ import annotations
 
 import math
+from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from decimal import Decimal, localcontext
 from functools import cmp_to_key
@@ -16,6 +17,7 @@ from m3.collected import COLLECTED, LEAST, STATISTICS, rank, takes_pairs
 from m3.dictionary.types import EXACT
 from m3.errors import ValueProblem
 from m3.evaluate import DEFAULTS, FAILURES, Value, coerce, evaluate
+from m3.functions import KERNELS
 from m3.program import Frame, WindowFunction
 
 __all__ = ["FUNCTIONS", "NUMBERS", "windowed"]
@@ -156,6 +158,11 @@ class _Window:
         self.function, self.args, self.peers, self.marks = function, args, peers, marks
         self.rows = len(args)
         self._computed: dict[tuple[int, int], Value] = {}
+        #: What the rows are ordered by, ascending, where that is known; and before how many rows it is not.
+        self._sizes = [(0, rank(mark[0])) for mark in marks if mark and mark[0] is not None]
+        self._nulls = next((i for i, mark in enumerate(marks) if mark and mark[0] is not None), 0)
+        if function.order and function.order[0][1]:
+            self._sizes.reverse()
         self.groups = {start: number for number, start in enumerate(dict.fromkeys(s for s, _ in peers))}
 
     def over_frame(self, place: int, compute: Callable[[], Value]) -> Value:
@@ -187,13 +194,13 @@ class _Window:
         """The frame of the row at ``place``: first inclusive, last exclusive."""
         frame = self.function.frame or (DEFAULT if self.function.order else WHOLE)
         if frame.unit == "rows":
-            low = 0 if frame.start is None else place + frame.start
-            high = self.rows if frame.end is None else place + frame.end + 1
+            low = 0 if frame.start is None else place + int(frame.start)
+            high = self.rows if frame.end is None else place + int(frame.end) + 1
         elif frame.unit == "groups":
             starts = [*self.groups, self.rows]
             mine = self.groups[self.peers[place][0]]
-            low = 0 if frame.start is None else starts[max(0, min(len(starts) - 1, mine + frame.start))]
-            high = self.rows if frame.end is None else starts[max(0, min(len(starts) - 1, mine + frame.end + 1))]
+            low = 0 if frame.start is None else starts[max(0, min(len(starts) - 1, mine + int(frame.start)))]
+            high = self.rows if frame.end is None else starts[max(0, min(len(starts) - 1, mine + int(frame.end) + 1))]
         else:
             low, high = self._range_bounds(frame, place)
         low, high = max(0, low), min(self.rows, high)
@@ -208,19 +215,26 @@ class _Window:
             high = self.peers[place][1] if frame.end == 0 else self._reach(place, frame.end, False)
         return low, high
 
-    def _reach(self, place: int, offset: int, first: bool) -> int:
-        """Where the values within ``offset`` of the current one begin or end; NULLs are their own range."""
+    def _reach(self, place: int, offset: int | Decimal, first: bool) -> int:
+        """Where the values within ``offset`` of the current one begin or end; NULLs are their own range, and lie outside of all bounds but UNBOUNDED."""
         mine: Any = self.marks[place][0]
         if mine is None:
             return self.peers[place][0 if first else 1]
         descending = self.function.order[0][1]
-        limit = mine - offset if descending else mine + offset
-        inside = [
-            i
-            for i, (mark,) in enumerate(self.marks)
-            if mark is not None and (mark >= limit if first != descending else mark <= limit)
-        ]
-        return (inside[0] if inside else self.rows) if first else (inside[-1] + 1 if inside else 0)
+        limit = self._shift(mine, -offset if descending else offset)
+        beyond = first == descending  # how many are below the limit, or not above it
+        known = (bisect_right if beyond else bisect_left)(self._sizes, limit)
+        return self._nulls + (len(self._sizes) - known if descending else known)
+
+    def _shift(self, mine: Any, offset: int | Decimal) -> tuple[int, Any]:
+        """A value that is moved, with -1 or 1 before it where that leads out of its type."""
+        unit = self.function.frame.unit if self.function.frame else ""
+        if unit == "months":
+            try:
+                return 0, KERNELS["add_months"]([mine, offset], self.function.order[0][0].type)
+            except (ValueProblem, *FAILURES):
+                return (1 if offset > 0 else -1), mine
+        return 0, rank(mine + (float(offset) if isinstance(mine, float) else offset))
 
 
 def _ntile(window: _Window, place: int) -> Value:

@@ -352,9 +352,11 @@ def _read_shape(node: exp.Expr, names: Names, read: Read) -> Ordered:
         if not kind:
             hint = "in DuckDB and Snowflake it is of a sample, in Spark of the rows themselves: write it out of AVG(x), AVG(x * x), .."
             names.fail(node, f"{name}, which has no meaning in this dialect", "unsupported-aggregate", hint)
-    else:
+    elif str(node.this).upper() in BY_NAME and len(node.expressions) == 1:
         kind, to = BY_NAME[str(node.this).upper()]
         (inner,) = node.expressions
+    else:
+        names.fail(node, f"{name} cannot be maintained", "unsupported-aggregate", hint_name(name, dialect))
     value = read(inner.expressions[0] if isinstance(inner, exp.Distinct) else inner)
     if is_bare_null(value):
         value = Const(None, DOUBLE.with_null())

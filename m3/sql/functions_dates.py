@@ -321,6 +321,8 @@ def read_interval(reader: ExpressionReader, node: exp.Expr) -> Steps | None:
     node = node.unnest()
     if isinstance(node, exp.Interval):
         return _read_literal(reader, node)
+    if isinstance(node, exp.Cast) and node.args["to"].this == exp.DType.INTERVAL and isinstance(node.this, exp.Literal):
+        return _read_literal(reader, exp.Interval(this=node.this))
     if isinstance(node, exp.Cast) and isinstance(node.args["to"].this, exp.Interval):
         return _read_literal(reader, exp.Interval(this=node.this, unit=node.args["to"].this.args.get("unit")))
     if isinstance(node, exp.Neg):
@@ -381,6 +383,8 @@ def _read_literal(reader: ExpressionReader, node: exp.Expr) -> Steps:
     unit, amount = node.args.get("unit"), node.this
     if unit is None and isinstance(amount, exp.Literal):
         return _read_compound(reader, node, str(amount.this))
+    if isinstance(unit, exp.IntervalSpan) and isinstance(amount, exp.Literal):
+        return _read_span(reader, node, str(amount.this), unit)
     if unit is None or amount is None or isinstance(unit, exp.IntervalSpan):
         reader.source.fail(node, "an interval that is not INTERVAL 'n' unit", "interval", HINT)
     return read_steps(reader, node, amount, unit)
@@ -400,6 +404,31 @@ def read_steps(reader: ExpressionReader, node: exp.Expr, amount: exp.Expr, unit:
     if scalar.type.kind != "int":
         reader.source.fail(node, f"an interval of {scalar.type} units", "interval", "an integer number of units")
     return {op: _multiply(reader, node, scalar, const(size))}
+
+
+#: What INTERVAL '..' <unit> TO <unit> is written like: '1-6' years to months, '3 12:30:45.5' days to seconds.
+SPANS: Mapping[tuple[str, str], re.Pattern[str]] = {
+    ("YEAR", "MONTH"): re.compile(r"(?P<sign>[-+]?)(?P<year>[0-9]{1,5})-(?P<month>[0-9]|1[01])"),
+    ("DAY", "SECOND"): re.compile(r"(?P<sign>[-+]?)(?P<day>[0-9]{1,7}) (?P<hour>[0-9]{1,2}):(?P<minute>[0-9]{1,2}):(?P<second>[0-9]{1,2})(\.(?P<microsecond>[0-9]{1,6}))?"),
+    ("DAY", "MINUTE"): re.compile(r"(?P<sign>[-+]?)(?P<day>[0-9]{1,7}) (?P<hour>[0-9]{1,2}):(?P<minute>[0-9]{1,2})"),
+    ("HOUR", "SECOND"): re.compile(r"(?P<sign>[-+]?)(?P<hour>[0-9]{1,5}):(?P<minute>[0-9]{1,2}):(?P<second>[0-9]{1,2})(\.(?P<microsecond>[0-9]{1,6}))?"),
+}  # fmt: skip
+
+
+def _read_span(reader: ExpressionReader, node: exp.Expr, text: str, unit: exp.IntervalSpan) -> Steps:
+    """``INTERVAL '1-6' YEAR TO MONTH``."""
+    pattern = SPANS.get((unit.this.name.upper(), unit.expression.name.upper()))
+    found = pattern.fullmatch(text.strip()) if pattern is not None else None
+    if found is None:
+        reader.source.fail(node, "an interval that is not INTERVAL 'n' unit", "interval", HINT)
+    parts = {name: value for name, value in found.groupdict().items() if value and name != "sign"}
+    parts |= {"microsecond": parts["microsecond"].ljust(6, "0")} if "microsecond" in parts else {}
+    steps: Steps = {}
+    for name, value in parts.items():
+        steps = _merge_steps(
+            reader, node, steps, read_steps(reader, node, exp.Literal.string(found["sign"] + value), exp.var(name))
+        )
+    return steps
 
 
 def _read_compound(reader: ExpressionReader, node: exp.Expr, text: str) -> Steps:

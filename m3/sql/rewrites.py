@@ -29,6 +29,7 @@ Window functions that are said by others: conditions, FILTER, frames of time.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 
 from sqlglot import exp
@@ -38,7 +39,7 @@ from m3.dictionary.queries import respell_query
 from m3.scalars import Const
 from m3.sql.asof import replace_asof_joins
 from m3.sql.functions import make_reader
-from m3.sql.functions_dates import read_interval_seconds
+from m3.sql.functions_dates import Steps, read_interval
 from m3.sql.list_calls import IGNORE_NULLS, respell_lists
 from m3.sql.places import REWRITTEN, Source, refuse_unread
 from m3.sql.series import write_out_series
@@ -169,7 +170,9 @@ FILTERED = (
     exp.StddevSamp,
     exp.StddevPop,
 )
-MICROSECONDS = 1_000_000
+#: Step of an interval -> its microseconds, or months.
+LENGTHS = {"add_months": 1, "add_days": 86_400_000_000, "add_seconds": 1_000_000, "add_micros": 1}
+NUMBER = re.compile(r"\s*[-+]?[0-9.]+\s*|(?i:[-+]?inf(inity)?|nan)")
 
 
 def respell_windows(tree: exp.Expr, source: Source) -> exp.Expr:
@@ -208,24 +211,40 @@ def _respell_function(window: exp.Window) -> None:
 
 
 def _respell_frame(window: exp.Window, source: Source) -> None:
-    """``RANGE`` of an interval over a date or timestamp is one of microseconds over microseconds since 1970."""
+    """``RANGE`` of an interval over a date or timestamp is one of microseconds over microseconds since 1970, or one of months."""
     spec, order = window.args.get("spec"), window.args.get("order")
-    if spec is None or order is None or len(order.expressions) != 1:
+    if spec is None or order is None or len(order.expressions) != 1 or str(spec.args.get("kind")).upper() != "RANGE":
         return
     reader = make_reader(source, lambda _: None)
     bounds = {name: spec.args.get(name) for name in ("start", "end")}
-    spans = {
-        name: read_interval_seconds(reader, bound) for name, bound in bounds.items() if isinstance(bound, exp.Interval)
-    }
-    if not spans:
+    steps: dict[str, Steps] = {}
+    for name, bound in bounds.items():
+        if (
+            isinstance(bound, exp.Literal) and bound.is_string and not NUMBER.fullmatch(bound.name)
+        ):  # PostgreSQL's '1 year'
+            bound = exp.Interval(this=bound.copy())
+        found = read_interval(reader, bound) if isinstance(bound, exp.Expr) else None
+        if found is not None:
+            steps[name] = found
+    if not steps:
+        return
+    hint = "RANGE BETWEEN INTERVAL '1' DAY PRECEDING AND CURRENT ROW"
+    months = [{"add_months"} == set(found) for found in steps.values()]
+    if any("add_months" in found for found in steps.values()) and not all(months):
+        source.fail(
+            spec, "a frame of months beside days", "unsupported-window", "a frame of months, or of days and seconds"
+        )
+    for name, found in steps.items():
+        amounts = {op: amount.value for op, amount in found.items() if isinstance(amount, Const)}
+        whole = {op: amount for op, amount in amounts.items() if isinstance(amount, int)}
+        if len(whole) < len(found):
+            source.fail(bounds[name], "a frame of an interval that is not constant", "unsupported-window", hint)
+        spec.set(name, exp.Literal.number(sum(amount * LENGTHS[op] for op, amount in whole.items())))
+    if all(months):
+        spec.set("kind", "MONTHS")
         return
     (key,) = order.expressions
     key.set("this", exp.Anonymous(this="epoch_us", expressions=[key.this]))
-    for name, seconds in spans.items():
-        if not isinstance(seconds, Const) or not isinstance(seconds.value, int):
-            hint = "RANGE BETWEEN INTERVAL '1' DAY PRECEDING AND CURRENT ROW"
-            source.fail(bounds[name], "a frame of an interval that is not constant", "unsupported-window", hint)
-        spec.set(name, exp.Literal.number(seconds.value * MICROSECONDS))
 
 
 def _refuse_pivots(tree: exp.Expr, source: Source) -> exp.Expr:

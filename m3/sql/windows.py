@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import datetime
+import math
 from collections.abc import Callable, Mapping, Sequence
 from decimal import Decimal
 
@@ -45,6 +47,7 @@ OF_GROUPS = (
     exp.Mode,
     exp.AnonymousAggFunc,
 )
+EPOCH = datetime.date(1970, 1, 1)
 PLACES = ("row_number", "rank", "dense_rank", "ntile")
 #: The functions that may skip NULLs, and what they are then.
 KNOWN: Mapping[str | None, str] = {
@@ -107,6 +110,13 @@ def _read_over(
     places = node.args["order"].expressions if node.args.get("order") is not None else ()
     order = tuple((read(o.this), bool(o.args.get("desc")), bool(o.args.get("nulls_first"))) for o in places)
     frame = _read_frame(node, names, order) if node.args.get("spec") else None
+    if (
+        frame is not None
+        and frame.unit == "range"
+        and {frame.start, frame.end} - {None, 0}
+        and order[0][0].type.kind == "date"
+    ):
+        order = ((call("days_between", order[0][0], const(EPOCH)), *order[0][1:]),)  # Spark's numbers are days
     function = WindowFunction(op, args, order, frame, type_)
     partition = tuple(dict.fromkeys(read(p) for p in node.args.get("partition_by") or ()))
     variable = Var(op, function.type, names.context.registry.scope("window"))
@@ -212,21 +222,36 @@ def _read_frame(node: exp.Window, names: Names, order: Sequence[tuple[Scalar, bo
     for end, missing in (("start", "UNBOUNDED"), ("end", "CURRENT ROW")):
         value, side = spec.args.get(end) or missing, str(spec.args.get(f"{end}_side") or "").upper()
         bounds.append(_read_bound(spec, names, value, side))
-    offset = unit == "range" and any(b not in (None, 0) for b in bounds)
-    if offset and (len(order) != 1 or order[0][0].type.kind != "int"):
-        names.fail(spec, "RANGE with an offset", "unsupported-window", "over one INT expression, or use ROWS")
     low, high = bounds
+    if unit in ("range", "months") and {low, high} - {None, 0}:
+        kind = order[0][0].type.kind if len(order) == 1 else ""
+        days = ("date",) if names.context.dialect in ("spark", "databricks") else ()
+        wanted = ("date", "timestamp") if unit == "months" else ("int", "decimal", "double", *days)
+        if kind not in wanted:
+            names.fail(
+                spec,
+                "RANGE with an offset",
+                "unsupported-window",
+                "over one number, or an interval over one date or timestamp; or use ROWS",
+            )
+    if isinstance(low, Decimal) | isinstance(high, Decimal) and not (
+        unit == "range" and order[0][0].type.kind in ("decimal", "double")
+    ):
+        names.fail(spec, "a frame bound that is not a whole number", "unsupported-window", "n PRECEDING or n FOLLOWING")
     return Frame(unit, low, high, exclude)
 
 
-def _read_bound(spec: exp.Expr, names: Names, value: str | exp.Expr, side: str) -> int | None:
+def _read_bound(spec: exp.Expr, names: Names, value: str | exp.Expr, side: str) -> int | Decimal | None:
     if value == "UNBOUNDED":
         return None
     if value == "CURRENT ROW":
         return 0
     rows = read_constant(value, names.context.source) if isinstance(value, exp.Expr) else None
-    if not isinstance(rows, int) or isinstance(rows, bool) or rows < 0:
+    if isinstance(rows, float) and math.isfinite(rows):
+        rows = Decimal(str(rows))
+    if not isinstance(rows, int | Decimal) or isinstance(rows, bool) or rows < 0:
         names.fail(spec, "a frame bound that is not a number", "unsupported-window", "n PRECEDING or n FOLLOWING")
+    rows = int(rows) if rows == int(rows) else rows
     return rows * (-1 if side == "PRECEDING" else 1)
 
 

@@ -177,6 +177,8 @@ def _of_values(reader: Reader, node: exp.Expr, wrap: Wrap) -> Term:
     """SKEWNESS, KURTOSIS, PRODUCT and MAD."""
     if isinstance(node, exp.AnonymousAggFunc):
         function, (inner,) = str(node.this).lower(), node.expressions
+        if function not in BY_NAME:
+            raise refusal(f"{function.upper()}")
     else:
         name, samples = ESTIMATED[type(node)]
         if reader.dialect not in (*samples, "spark", "databricks"):

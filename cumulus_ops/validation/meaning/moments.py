@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping
 from decimal import Decimal
+from fractions import Fraction
 from functools import reduce
 
 from sqlglot import exp
@@ -73,12 +74,16 @@ def steps_of(reader: Reader, node: exp.Expr | None) -> Steps | None:
     match node:
         case exp.Interval():
             amount, unit = node.this, node.args.get("unit")
+            if isinstance(unit, exp.IntervalSpan):
+                return _steps_between(str(amount.this), unit)
             if unit is not None:
                 return amount_of(reader, amount, unit.name)
             steps: Steps | None = {}
             for count, name in COMPOUND.findall(str(amount.this)):
                 steps = _merge_steps(steps or {}, amount_of(reader, exp.Literal.string(count), name))
             return steps
+        case exp.Cast() if node.to.this == exp.DType.INTERVAL and isinstance(node.this, exp.Literal):
+            return steps_of(reader, exp.Interval(this=node.this))
         case exp.Neg():
             return _scale_steps(steps_of(reader, node.this), number(-1))
         case exp.Mul():
@@ -91,6 +96,23 @@ def steps_of(reader: Reader, node: exp.Expr | None) -> Steps | None:
             if left is not None and right is not None:
                 return _merge_steps(left, right if isinstance(node, exp.Add) else _scale_steps(right, number(-1)) or {})
     return None
+
+
+def _steps_between(written: str, unit: exp.IntervalSpan) -> Steps:
+    """``INTERVAL '1-6' YEAR TO MONTH``, ``INTERVAL '3 12:30:45.5' DAY TO SECOND``: the numbers from the left."""
+    numbers = [Fraction(part) for part in re.findall(r"[0-9.]+", written)]
+    sizes = {
+        "YEAR": 12,
+        "MONTH": 1,
+        "DAY": 86_400_000_000,
+        "HOUR": 3_600_000_000,
+        "MINUTE": 60_000_000,
+        "SECOND": 1_000_000,
+    }
+    names = list(sizes)[list(sizes).index(unit.this.name.upper()) :]
+    whole = sum((n * sizes[name] for n, name in zip(numbers, names, strict=False)), Fraction(0))
+    kind = "MONTH" if unit.this.name.upper() == "YEAR" else "MICROSECOND"
+    return {kind: number(int(whole) * (-1 if written.strip().startswith("-") else 1))}
 
 
 def _scale_steps(steps: Steps | None, factor: exp.Expr) -> Steps | None:
@@ -216,15 +238,24 @@ def _bucket(reader: Reader, node: exp.Expr) -> Term:
     return Term(cast(begun, TIMESTAMP), TIMESTAMP)
 
 
+def literal_of(amount: exp.Expr) -> int:
+    """How many of a unit an interval has, where that is written out."""
+    amount = amount.unnest()
+    if isinstance(amount, exp.Add):
+        return literal_of(amount.this) + literal_of(amount.expression)
+    sign, count = (-1, amount.this) if isinstance(amount, exp.Neg) else (1, amount)
+    if not isinstance(count, exp.Literal):
+        raise refusal("an interval that is not constant")
+    return sign * int(str(count.this).rstrip("L"))
+
+
 def _seconds(reader: Reader, node: exp.Expr) -> Term:
     """An interval beside a difference of timestamps: its seconds."""
     total = 0
     for unit, amount in (steps_of(reader, node) or {}).items():
-        amount = amount.unnest()
-        sign, count = (-1, amount.this) if isinstance(amount, exp.Neg) else (1, amount)
-        if unit == "MONTH" or not isinstance(count, exp.Literal):
-            raise refusal("an interval of months, or one that is not constant, beside a difference")
-        total += sign * int(str(count.this).rstrip("L")) * SIZES[unit]
+        if unit == "MONTH":
+            raise refusal("an interval of months beside a difference")
+        total += literal_of(amount) * SIZES[unit]
     if total % 1_000_000:
         exact = decimal(18, 6)
         return Term(cast(text(str(Decimal(total).scaleb(-6))), exact), exact)

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from decimal import Decimal
 
 from sqlglot import exp
 
 from cumulus_ops.validation.meaning.aggregates import aggregate, is_aggregate
+from cumulus_ops.validation.meaning.moments import SIZES, literal_of, steps_of
 from cumulus_ops.validation.meaning.reader import Reader, Rule
-from cumulus_ops.validation.meaning.terms import Term, as_type, cast, fn, refusal, unify
-from m3.datatypes import DOUBLE, INT, Type
+from cumulus_ops.validation.meaning.terms import Term, as_type, cast, fn, refusal, text, unify
+from m3.datatypes import DOUBLE, INT, TIMESTAMP, Type
 
 __all__ = ["WINDOWS", "order_entry"]
 
@@ -141,7 +143,11 @@ def _over(
         raise refusal("a frame with EXCLUDE")
     partition = [reader.read(p).node for p in node.args.get("partition_by") or ()]
     given = node.args["order"].expressions if node.args.get("order") is not None else []
+    by = reader.read(given[0].this) if len(given) == 1 else None
+    frame, timed = _frame_of(reader, spec, by) if spec is not None else (None, False)
     order = [order_entry(reader.read(o.this).node, o) for o in given]
+    if timed and by is not None:
+        order = [order_entry(as_type(by, TIMESTAMP), given[0])]
     if ties is not None:
         others = [*reader.ties, *(n for n in _find_arguments(ties) if not isinstance(n, exp.Literal | exp.Star))]
         order += [order_entry(reader.read(n).node, None) for n in dict.fromkeys(others)]
@@ -153,8 +159,35 @@ def _over(
         this=function,
         partition_by=partition,
         order=exp.Order(expressions=order) if order else None,
-        spec=exp.WindowSpec(**{**spec.copy().args, "exclude": None}) if spec is not None else None,
+        spec=frame,
     )
+
+
+def _frame_of(reader: Reader, spec: exp.Expr, by: Term | None) -> tuple[exp.WindowSpec, bool]:
+    """A frame in Spark's words, whose bounds have to be literals; and whether one is of seconds: then it is over a timestamp."""
+    args = {**spec.copy().args, "exclude": None}
+    timed = False
+    for name in ("start", "end"):
+        bound = args.get(name)
+        if isinstance(bound, exp.Expr) and by is not None and str(args.get("kind")).upper() == "RANGE":
+            args[name] = _offset_of(reader, bound, by)
+            timed |= isinstance(args[name], exp.Interval) and args[name].args["unit"].name == "SECOND"
+    return exp.WindowSpec(**args), timed
+
+
+def _offset_of(reader: Reader, bound: exp.Expr, by: Term) -> exp.Expr:
+    if isinstance(bound, exp.Literal) and bound.is_string and by.kind in ("date", "timestamp"):
+        bound = exp.Interval(this=bound)
+    steps = steps_of(reader, bound)
+    if steps is None and by.kind in ("decimal", "double"):
+        return exp.Var(this=f"{reader.read(bound).value}{'D' if by.kind == 'double' else 'BD'}")
+    if steps is None:
+        return bound
+    amounts = {unit: literal_of(amount) for unit, amount in steps.items()}
+    if set(steps) == {"MONTH"}:
+        return exp.Interval(this=text(str(amounts["MONTH"])), unit=exp.Var(this="MONTH"))
+    micros = sum(amount * SIZES[unit] for unit, amount in amounts.items())
+    return exp.Interval(this=text(format(Decimal(micros).scaleb(-6), "f")), unit=exp.Var(this="SECOND"))
 
 
 def _find_arguments(node: exp.Expr) -> Iterator[exp.Expr]:

@@ -287,6 +287,28 @@ ANALYTICS = {
         P,
         "select emp_id, count(*) over (order by dept_id range between 1 preceding and 1 following) as n from employees",
     ),
+    "range_frames_of_months": (
+        P,
+        "select emp_id, count(*) over (order by hired range between '1 month'::interval preceding and current row) as a, sum(emp_id) over (partition by active order by hired desc nulls last range between '2 months' preceding and interval '1 year' following) as b from employees",
+        "select emp_id, count(*) over (order by hired range between interval '1 month' preceding and current row) as a, sum(emp_id) over (partition by active order by hired desc nulls last range between interval '2 months' preceding and interval '1 year' following) as b from employees",
+    ),
+    "range_frames_of_numbers": (
+        D,
+        "select emp_id, sum(emp_id) over (order by salary range between 0.5 preceding and 1.25 following) as a, count(*) over (order by salary::double desc nulls last range between 2 following and unbounded following) as b, count(*) over (order by salary nulls first range between unbounded preceding and 1.5 preceding) as c from employees",
+    ),
+    "intervals_are_cast": (
+        P,
+        "select emp_id, hired + '1 month 2 days'::interval as a, hired - cast('1 day' as interval) as b, hired + interval '1-2' year to month as c, hired + interval '1 02:03:04.5' day to second as d from employees",
+        "select emp_id, hired + interval '1 month 2 days' as a, hired - interval '1 day' as b, hired + interval '14 months' as c, hired + interval '1 day 2 hours 3 minutes 4 seconds 500 milliseconds' as d from employees",
+    ),
+    "medians_and_statistics_over_partitions": (
+        D,
+        "select emp_id, median(salary::double) over (partition by dept_id) as a, stddev(salary::double) over (partition by dept_id order by emp_id) as b, corr(salary, emp_id) over (partition by active) as c, quantile_cont(salary::double, 0.3) filter (where active) over (order by emp_id rows 3 preceding) as d, mad(salary::double) over () as e from employees",
+    ),
+    "shapes_of_distributions": (
+        D,
+        "select dept_id, kurtosis(emp_id) as a, kurtosis_pop(emp_id) as b, product(emp_id) as c, mad(emp_id) as d, mad(distinct salary::double) filter (where active) as e from employees group by dept_id",
+    ),
     "groups_frame": (
         P,
         "select emp_id, sum(emp_id) over (order by dept_id groups between 1 preceding and current row) as s from employees",
