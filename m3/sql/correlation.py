@@ -25,6 +25,7 @@ from m3.sql.names import Context
 from m3.windows import NUMBERS
 
 __all__ = [
+    "JOINED",
     "Closed",
     "Link",
     "Space",

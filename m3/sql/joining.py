@@ -15,6 +15,7 @@ from m3.program import Relation
 from m3.scalars import Const, Key, Scalar, Var, call, const, named, vars_of
 from m3.sql.block import Block, From, Join, Query, Subquery, Table, columns_of, is_placeholder, placeholders
 from m3.sql.correlation import (
+    JOINED,
     Space,
     close,
     convert,
@@ -242,6 +243,11 @@ def _join_sides(join: Join, space: Workspace) -> None:
         right, asked = _ask_sides(join, space, right)
     if join.side == "FULL" and len(space.branches) * (len(right) + 2) + 2 * len(right) > BRANCHES:
         space.compact(most=1)  # before the join it is cheaper than behind it, where there are more branches
+    widest = max((len(b.sources) for b in right), default=0)
+    if join.side in ("LEFT", "FULL") and any(len(b.sources) + widest > JOINED for b in space.branches):
+        # such a join is kept in parts, once for each branch that this one makes of it: kept as a whole before, it is kept once
+        _apply_early(space)
+        space.compact(most=0)
     left, side = space.branches, join.side
     mine, theirs = columns_of(join.left), columns_of(join.right)
     if len(left) * len(right) > BRANCHES and len(right) > 1:
@@ -256,16 +262,20 @@ def _join_sides(join: Join, space: Workspace) -> None:
         space.filter(condition)
     space.branches = [*space.branches, *lonely, *others]
     if len(space.branches) > BRANCHES:
-        # what WHERE says of the tables so far is applied before their rows are kept
-        known = {v.key for v in space.columns}
-        for condition in [c for c in space.early if known.issuperset(vars_of(c))]:
-            space.early.remove(condition)
-            space.filter(condition)
+        _apply_early(space)
     for _, variable, what in join.merged:
         space.branches = [bind(b, {variable.key: b.value(what)}) for b in space.branches]
     space.columns = columns_of(join)
     space.forget([*join.on, *(s for _, *both in join.merged for s in both)])
     space.compact()
+
+
+def _apply_early(space: Workspace) -> None:
+    """Apply what WHERE says of the tables so far, before their rows are kept."""
+    known = {v.key for v in space.columns}
+    for condition in [c for c in space.early if known.issuperset(vars_of(c))]:
+        space.early.remove(condition)
+        space.filter(condition)
 
 
 def _derive_match(space: Space, other: list[Branch], on: Sequence[Scalar]) -> Branch:
