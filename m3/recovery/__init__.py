@@ -1,4 +1,4 @@
-"""Causal logging with tree clocks: a node that fails is rolled back and replayed, and nobody else (decisions 73 and 74).
+"""Causal logging with tree clocks: a node that fails is rolled back and replayed, and nobody else (decisions 73, 74 and 82).
 
 The algorithms alone: no I/O, no clock, no thread; whoever hosts them brings messages, time and durable storage. In the order of the data:
 :mod:`~m3.recovery.graph` (who sends to whom), :mod:`~m3.recovery.clock` (what a message descends from), :mod:`~m3.recovery.logs` (what is kept of

@@ -39,13 +39,13 @@ def rollback_clock(zero: Clock, reports: Collection[Report], at: int | None = No
         reports: its children's.
         at: the time; if not given, the least time of the node in its children's clocks: what all have received that they should have.
     """
-    at = min((report.has.time for report in reports), default=0) if at is None else at
+    at = min(report.has.time for report in reports) if at is None else at
     clock = zero
     for report in reports:
         for known in (*report.folded, *report.known):
             if known.node == zero.node and known.time <= at:
                 clock = clock.apply(known)
-    return Clock(clock.node, max(clock.time, at), clock.below)
+    return Clock(clock.node, at, clock.below)
 
 
 def resume_points(clock: Clock, reports: Collection[Report]) -> tuple[Mapping[str, int], Mapping[str, int]]:
@@ -79,8 +79,9 @@ class Controller:
     flow: Flow
     tolerance: int = 1
     lives: dict[str, int] = field(default_factory=dict)
-    #: Failed and not started, with the reports that have come; and started, or being started, and not recovered.
+    #: Failed and not started, with the reports that have come.
     lost: dict[str, dict[str, Report]] = field(default_factory=dict)
+    #: Started and not recovered, failed again or not.
     replaying: set[str] = field(default_factory=set)
     asked: set[str] = field(default_factory=set)
 
@@ -105,7 +106,6 @@ class Controller:
         for node in sorted(nodes, key=self.flow.place.__getitem__):
             self.lives[node] += 1
             self.lost[node] = {}
-            self.replaying.discard(node)
             self.asked.discard(node)
             for reports in self.lost.values():
                 reports.pop(node, None)
@@ -120,7 +120,7 @@ class Controller:
         """A node has answered. What a former life says is not heard."""
         if isinstance(message, Report):
             return self._take_report(message)
-        if message.life != self.lives[message.node] or message.node in self.lost:
+        if message.life != self.lives[message.node]:
             return []
         if isinstance(message, Started):
             node = message.node
@@ -133,7 +133,7 @@ class Controller:
         node = report.about
         if node not in self.lost or report.life != self.lives[node]:
             return []
-        if report.node in self.lost or report.own_life != self.lives[report.node]:
+        if report.own_life != self.lives[report.node]:
             return []  # what it had then is gone
         self.lost[node][report.node] = report
         return self._go_on()
@@ -155,7 +155,6 @@ class Controller:
 
     def _start(self, node: str, reports: Mapping[str, Report]) -> Start:
         del self.lost[node]
-        self.asked.discard(node)
         self.replaying.add(node)
         near = (node, *self.flow.parents[node], *self.flow.children[node])
         return Start(node, {n: self.lives[n] for n in near}, tuple(reports[c] for c in sorted(reports)))

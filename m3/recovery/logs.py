@@ -35,8 +35,9 @@ class PayloadLog:
     >>> log.append(Output(2, Clock("H", 2), {"J": "c"}))
     >>> [output.payloads["J"] for output in log.after(1, "J")]
     ['c']
-    >>> log.truncate("I", 1), log.truncate("J", 1), len(log)
-    (1, 1, 1)
+    >>> log.truncate("I", 1)
+    >>> [list(output.payloads) for output in log.outputs]
+    [['J'], ['J']]
     """
 
     outputs: list[Output] = field(default_factory=list)
@@ -49,35 +50,29 @@ class PayloadLog:
 
     def append(self, output: Output) -> None:
         """Keep what was made. Times ascend, but for what a node whose inputs commute makes again (decision 74)."""
-        if not self.outputs or self.outputs[-1].time < output.time:
-            self.outputs.append(output)
-        else:
-            insort(self.outputs, output, key=lambda o: o.time)
+        insort(self.outputs, output, key=lambda o: o.time)
 
     def after(self, time: int, child: str) -> Iterator[Output]:
         """What was made for a child after a time."""
-        for output in self.outputs[bisect_right(self.outputs, time, key=lambda o: o.time) :]:
+        for output in self.outputs[self._end(time) :]:
             if child in output.payloads:
                 yield output
 
-    def truncate(self, child: str, time: int) -> int:
-        """Drop what a child will never ask for again, up to a time, inclusive.
+    def truncate(self, child: str, time: int) -> None:
+        """Drop what a child will never ask for again, up to a time, inclusive."""
+        for i, output in enumerate(self.outputs[: self._end(time)]):
+            if child in output.payloads:
+                left = {other: payload for other, payload in output.payloads.items() if other != child}
+                self.outputs[i] = Output(output.time, output.diff, left)
 
-        Returns:
-            The payloads that are dropped.
-        """
-        end = bisect_right(self.outputs, time, key=lambda o: o.time)
-        dropped = sum(child in output.payloads for output in self.outputs[:end])
-        if dropped:
-            rest = ({c: p for c, p in o.payloads.items() if c != child} for o in self.outputs[:end])
-            cut = [Output(o.time, o.diff, left) for o, left in zip(self.outputs[:end], rest, strict=True)]
-            self.outputs[:end] = [output for output in cut if output.payloads]
-        return dropped
-
-    def forget_dummies(self, time: int) -> None:
-        """Drop what is for nobody, up to a time, inclusive."""
-        end = bisect_right(self.outputs, time, key=lambda o: o.time)
+    def forget_empty(self, time: int) -> None:
+        """Drop what is for nobody, or no more, up to a time, inclusive."""
+        end = self._end(time)
         self.outputs[:end] = [output for output in self.outputs[:end] if output.payloads]
+
+    def _end(self, time: int) -> int:
+        """How many outputs have at most this time."""
+        return bisect_right(self.outputs, time, key=lambda output: output.time)
 
 
 @dataclass
@@ -128,11 +123,7 @@ class DiffLog:
             return False
         known[diff.time] = diff
         if old is None:
-            times = self.times.setdefault(diff.node, [])
-            if not times or times[-1] < diff.time:
-                times.append(diff.time)
-            else:
-                insort(times, diff.time)
+            insort(self.times.setdefault(diff.node, []), diff.time)
         return True
 
     def rooted(self, node: str, *, after: int = 0) -> list[Clock]:
@@ -140,11 +131,9 @@ class DiffLog:
         times, known = self.times.get(node, []), self.diffs.get(node, {})
         return [known[time] for time in times[bisect_right(times, after) :]]
 
-    def last(self, node: str) -> int:
-        """The latest time of a node that is known."""
-        times = self.times.get(node)
-        folded = self.folded.get(node)
-        return times[-1] if times else folded.time if folded else 0
+    def at(self, node: str, time: int) -> Clock | None:
+        """The diff of a node's message, if it is known and was not cut off."""
+        return self.diffs.get(node, {}).get(time)
 
     def clock_at(self, node: str, time: int) -> Clock:
         """The clock of a node after its message of a time, as far as it is known."""

@@ -2,13 +2,13 @@
 
 A node is driven from outside: it takes a message and returns what is to be sent. What it computes is an :class:`~m3.recovery.hosting.Operator`, of which it
 knows three things: whether it keeps state, whether its inputs commute, and what it makes of an input. How much its messages say of what it
-did follows from that (decisions 73 and 74):
+did follows from that (decisions 73, 74 and 82):
 
 | node | a message carries | after a failure |
 |---|---|---|
 | without state, one failure tolerated | its own diff, linear (the thesis) | inputs between those that were seen are placed by a table |
 | with state, or several failures tolerated | besides, the diffs since the last message to that child | all that was seen has a known place: no table |
-| inputs commute | as above | inputs are processed as they come: no table, no waiting |
+| inputs commute | the same | inputs are processed as they come: no table, no waiting |
 
 Here is **processing**, from a message that comes to what is logged; :mod:`~m3.recovery.sending` holds what is logged and sends it, and
 :mod:`~m3.recovery.replaying` decides in which order a restarted node processes.
@@ -98,9 +98,9 @@ class Node(Sender):
     def _take_data(self, message: Data) -> list[NodeMessage]:
         self._hear((*message.since, message.diff), message.horizons)
         self.seen[message.source] = self.seen[message.source].apply(message.diff)
-        if self.operator.commutes:
-            sent = self._process_commuting(message)
-        elif self.replay and not self.replay.placed:
+        if message.origin in self.owed:
+            sent = self._process_input(message, self.owed.pop(message.origin), known=True) + self._send_all()
+        elif self.replay and not self.replay.placed and not self.operator.commutes:
             self.replay.buffer.append(message)
             sent = []
         else:
@@ -133,43 +133,17 @@ class Node(Sender):
 
     def _process(self, diff: Clock, parent: str, payload: Any, *, known: bool = False) -> list[NodeMessage]:
         """Note the diff, apply it, process the payload, log the output, send it (3.1.4, steps 1 to 4)."""
+        diff = diff.cut(self.tolerance + 2)
         made = self.operator.process(self.state, parent, payload)
-        outputs = {child: made[child] for child in made if not self.outlets[child].had(diff, known=known)}
+        outputs = {c: made[c] for c in made if known or not diff.origin or not self.outlets[c].had(*diff.origin)}
         if made and not outputs and not self.operator.stateful and not known:
             # Everybody got it, at a time that nobody needs to know any more.
-            self._pass_by(diff)
+            self.clock = self.clock.apply(Clock(self.name, 0, diff.below))
             return []
-        self._log(diff, outputs, carry=self.complete)
-        return [message for child in outputs for message in self.send(child)]
-
-    def _log(self, diff: Clock, outputs: Mapping[str, Any], *, carry: bool) -> None:
-        """What was made at a time: the clock is there now, and it can be sent."""
-        diff = diff.cut(self.tolerance + 2)
-        self.note(diff, carry=carry)
+        self.note(diff, carry=self.complete)
         self.clock = self.clock.apply(diff)
         self.payloads.append(Output(diff.time, diff, outputs))
-
-    def _pass_by(self, diff: Clock) -> None:
-        """An input is done, and took no time."""
-        self.clock = self.clock.apply(Clock(self.name, 0, diff.cut(self.tolerance + 2).below))
-
-    def _process_commuting(self, message: Data) -> list[NodeMessage]:
-        """Process an input of a node whose inputs commute, at once. If somebody has seen its output, it keeps that time for whoever had it,
-        and, where all that was seen is known in full, for all."""
-        time = self.owed.pop(message.origin, None)
-        if time is None:
-            return self._process_input(message)
-        if self.complete:
-            return self._process_input(message, time, known=True) + self._send_all()
-        made = self.operator.process(self.state, message.source, message.payload)
-        before, after = (message.diff.extend(self.name, t) for t in (time, self.clock.time + 1))
-        new = {child: made[child] for child in made if not self.outlets[child].had(after, known=False)}
-        old = {c: made[c] for c in made if c not in new and not self.outlets[c].had(before, known=True)}
-        for diff, payloads in ((before, old), (after, new)):
-            if payloads:
-                self._log(diff, payloads, carry=False)
-        self._pass_by(before)
-        return self._send_all()
+        return [message for child in outputs for message in self.send(child)]
 
     def _send_all(self) -> list[NodeMessage]:
         return [message for child in self.children for message in self.send(child)]
@@ -210,11 +184,7 @@ class Node(Sender):
             return self.checkpoint_seen[parent]
         if self.horizon >= self.clock.time and not self.replay:
             return self.seen[parent].time
-        if self.complete or not self.operator.commutes:
-            return self.diffs.clock_at(self.name, self.horizon).time_of(parent)
-        # Times do not ascend with those of inputs here. What is in the log for somebody may have to be made again.
-        kept = (output.diff.origin for output in self.payloads.outputs if output.payloads)
-        return min((o[1] - 1 for o in kept if o and o[0] == parent), default=self.clock.time_of(parent))
+        return self.diffs.clock_at(self.name, self.horizon).time_of(parent)
 
     # --- when a parent has failed (3.2.2) --------------------------------------------------------------------------------------
 
@@ -267,7 +237,7 @@ class Node(Sender):
             node._restore(checkpoint)
         for report in start.reports:
             node._learn(report)
-        if not operator.stateful and (node.complete or not operator.commutes):
+        if not operator.stateful:
             base = max(node.horizon, node.diffs.folded[name].time if name in node.diffs.folded else 0)
             node.clock = rollback_clock(node.clock, start.reports, base).cut(tolerance + 2)
         node._begin_replay(start.reports)
@@ -342,6 +312,5 @@ class Node(Sender):
 
     def _wants(self, message: Data) -> list[str]:
         """Who gets something of an input, and has not had it."""
-        diff = message.diff.extend(self.name, 0)
         made = self.operator.process(self.state, message.source, message.payload)
-        return [child for child in made if not self.outlets[child].had(diff, known=False)]
+        return [child for child in made if not self.outlets[child].had(*message.origin)]

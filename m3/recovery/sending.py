@@ -30,7 +30,7 @@ class Outlet:
 
     ``sent``: up to which time everything was sent; ``stable``: up to which nothing will be asked for again; ``has``: after this node's restart,
     what the child had (an input that it descends from has reached it); ``carried``: how much of the journal was sent; ``marked``: the last time
-    and horizons that were told; ``held``: the child failed, and was not resumed; ``resumed``: it was, in this life of the node.
+    and horizons that were told; ``held``: the child failed, and was not resumed.
     """
 
     sent: int = 0
@@ -39,15 +39,10 @@ class Outlet:
     carried: int = 0
     marked: tuple[int, Horizons] | None = None
     held: bool = False
-    resumed: bool = False
 
-    def had(self, diff: Clock, *, known: bool) -> bool:
-        """Whether the child got what is made of an input, of this diff, before the node was restarted (3.2.3); if it is ``known`` that it was made
-        then, it is the same message, and not the same at another time."""
-        if self.has is None or not diff.origin:
-            return False
-        parent, time = diff.origin
-        return time <= self.has.time_of(parent) and (not known or diff.time > self.has.time)
+    def had(self, parent: str, time: int) -> bool:
+        """Whether the child got what is made of an input before the node was restarted (3.2.3)."""
+        return self.has is not None and time <= self.has.time_of(parent)
 
 
 class Sender:
@@ -60,7 +55,7 @@ class Sender:
         self.parents, self.children = flow.parents[name], flow.children[name]
         self.life, self.lives = life, dict(lives)
         #: Whether messages carry all diffs since the last to the same child.
-        self.complete = tolerance > 1 or (operator.stateful and not operator.commutes)
+        self.complete = tolerance > 1 or operator.stateful or operator.commutes
         #: Nodes before this one whose diffs its children have to know, too: so that there is somebody who knows when this node is lost with them.
         self.carries = ancestors(flow, name, tolerance - 1)
         self.clock = zero_clock(flow, name, tolerance + 2)
@@ -86,12 +81,10 @@ class Sender:
         to = self.outlets[child]
         if to.held:
             return []
-        # What is still owed comes first, if it is for this child: it is, where all that was seen is known in full, or the child has lost it.
-        waits = self.complete or to.resumed
         sent: list[NodeMessage] = []
         for output in list(self.payloads.after(to.sent, child)):
-            if waits and any(to.sent < time < output.time for time in self.owed.values()):
-                break
+            if any(to.sent < time < output.time for time in self.owed.values()):
+                break  # what is still owed comes first
             since = self._since(to, leave_out=output.diff)
             diff = output.diff.cut(self.tolerance + 1)
             sent.append(Data(self.name, child, self._lives(child), diff, output.payloads[child], since, self._told()))
@@ -117,10 +110,9 @@ class Sender:
     def mark(self, child: str, *, resumed: bool = False) -> Mark:
         """Tell a child that nothing up to now was for it, or that it has it; with the diff of now, and what else is new."""
         to = self.outlets[child]
-        since = self._since(to)
-        last = self.diffs.rooted(self.name, after=self.clock.time - 1)
-        if last and not any((diff.node, diff.time) == (self.name, self.clock.time) for diff in since):
-            since = (*since, last[-1].cut(self.tolerance + 1))
+        last = self.diffs.at(self.name, self.clock.time)
+        now = (last.cut(self.tolerance + 1),) if last else ()
+        since = tuple(dict.fromkeys((*self._since(to), *now)))
         to.marked = (self.clock.time, self._told())
         lives = self._lives(child)
         return Mark(self.name, child, lives, self.clock.time, since, self._told(), resumed=resumed)
@@ -143,7 +135,7 @@ class Sender:
     def resume(self, order: Resume, *, replaying: bool) -> list[NodeMessage]:
         """Send to a restarted child what comes after a time; first all that is known of what this node did, for the child has lost it."""
         to = self.outlets[order.child]
-        to.held, to.resumed, to.sent = False, True, order.after
+        to.held, to.sent = False, order.after
         self.lives[order.child] = order.life
         return [self.knowledge(order.child, replaying=replaying), *self.send(order.child)]
 
@@ -192,7 +184,7 @@ class Sender:
         """Cut off what nobody will ask for again: payloads, and diffs up to this node's horizon."""
         for child, to in self.outlets.items():
             self.payloads.truncate(child, to.stable)
-        self.payloads.forget_dummies(min((self.horizon, *(to.stable for to in self.outlets.values()))))
+        self.payloads.forget_empty(min((self.horizon, *(to.stable for to in self.outlets.values()))))
         self.diffs.truncate(self.name, self.horizon)
 
     def forget_carried(self) -> None:

@@ -14,7 +14,7 @@ from cumulus_papers.recovery.work import KINDS, Work
 from m3.recovery.graph import RecoveryError, flow_of
 from m3.recovery.messages import Data
 from m3.recovery.node import Node
-from tests.support.recoveries import World, draw_world
+from tests.support.recoveries import World, draw_diamond, draw_world
 
 COUNT = int(os.environ.get("RECOVERIES", "25"))
 SEED = int(os.environ.get("SEED", "0"))
@@ -37,6 +37,17 @@ def test_what_is_left_is_an_execution_without_failures(tolerance: int, kinds: tu
     assert counts["failures during a recovery"] > COUNT / 10
     if kinds == ("router",) and tolerance == 1:
         assert counts["tables"]
+
+
+@pytest.mark.parametrize("end", ["sequence", "sum"])
+@pytest.mark.parametrize("middle", KINDS)
+def test_nodes_may_fail_again_and_again(middle: str, end: str) -> None:
+    """An input that is processed in a third life had a time in each of the former, and its receivers had it at different ones."""
+    for seed in (847, 855, *range(SEED, SEED + COUNT // 5)):
+        world = draw_diamond(seed, middle, end)
+        world.run(300, failures=30)
+        world.judge()
+        world.judge_logs()
 
 
 def test_nobody_but_the_failed_node_is_rolled_back() -> None:

@@ -16,7 +16,7 @@ from cumulus_papers.recovery.histories import draw_flow, draw_kinds
 from cumulus_papers.recovery.judge import Witness
 from cumulus_papers.recovery.work import KINDS, Work, mix
 from m3.recovery.controller import Controller
-from m3.recovery.graph import Flow, longest_chain
+from m3.recovery.graph import Flow, flow_of, longest_chain
 from m3.recovery.hosting import Checkpoint
 from m3.recovery.messages import Data, Mark, Recovered, Report, Stable, Start, Started
 from m3.recovery.node import Node
@@ -31,6 +31,10 @@ class World:
     tolerance: int
     seed: int
     losses: float = 0.5
+    #: Of ten outputs, how many a child gets; how often checkpoints are made; and how often nodes fail.
+    share: int = 5
+    stores: int = 5
+    rate: float = 0.02
     channels: dict[tuple[str, str], deque[Any]] = field(default_factory=dict)
     nodes: dict[str, Node] = field(default_factory=dict)
     #: Failed, and not yet noticed.
@@ -41,7 +45,7 @@ class World:
     def __post_init__(self) -> None:
         self.draw = random.Random(self.seed)
         self.controller = Controller(self.flow, self.tolerance)
-        self.work = {n: Work(n, self.kinds[n], self.flow.children[n]) for n in self.flow.order}
+        self.work = {n: Work(n, self.kinds[n], self.flow.children[n], self.share) for n in self.flow.order}
         self.inputs = dict.fromkeys((n for n in self.flow.order if not self.flow.parents[n]), 0)
         self.witness = Witness(self.flow, self.work)
         self.nodes = {name: self.witness.node(name, tolerance=self.tolerance) for name in self.flow.order}
@@ -124,10 +128,10 @@ class World:
 
     def run(self, steps: int, failures: int, most: int = 1) -> None:
         """Steps at random, with at most so many times nodes fail; then until all is quiet. Channels are long in some runs, and short in others."""
-        steps_of = {self.inject: 15, self.keep_house: self.draw.choice((1, 5)), self.store: 5, self.notice: 5}
+        steps_of = {self.inject: 15, self.keep_house: self.draw.choice((1, 5)), self.store: self.stores, self.notice: 5}
         steps_of |= {self.deliver: self.draw.choice((15, 30, 70))}
         for _ in range(steps):
-            if failures and self.draw.random() < 0.02:
+            if failures and self.draw.random() < self.rate:
                 failures -= 1
                 self.fail(most)
             (step,) = self.draw.choices(list(steps_of), list(steps_of.values()))
@@ -173,3 +177,10 @@ def draw_world(seed: int, tolerance: int = 1, kinds: Sequence[str] = KINDS) -> W
     choose = random.Random(seed)
     flow = draw_flow(choose)
     return World(flow, draw_kinds(choose, flow, kinds), tolerance, seed)
+
+
+def draw_diamond(seed: int, middle: str, end: str) -> World:
+    """Two sources, a node, and two that it sends nearly all to; one after the other fails, again and again, and is seldom stored."""
+    flow = flow_of([("s", "n"), ("t", "n"), ("n", "c"), ("n", "d")])
+    kinds = {"s": "source", "t": "source", "n": middle, "c": end, "d": end}
+    return World(flow, kinds, 1, seed, share=8, stores=seed % 3, rate=0.1)

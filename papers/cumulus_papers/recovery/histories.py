@@ -51,7 +51,7 @@ def draw_history(seed: int) -> History:
     rate = choose.choice((60.0, 150.0, 400.0))
     sources = [name for name in flow.order if not flow.parents[name]]
     inputs = [(at_s, choose.choice(sources)) for at_s in poisson(choose, rate, LENGTH_S)]
-    beat_s = choose.choice((0.005, 0.01))
+    beat_s = choose.choice((0.01, 0.02))
     failures = [
         Failure(choose.uniform(0.05, LENGTH_S), tuple(choose.sample(flow.order, min(len(flow.order), size))))
         for size in choose.choices((1, 1, 2, 3), k=choose.choice((1, 1, 2, 3)))
@@ -74,10 +74,10 @@ def draw_history(seed: int) -> History:
         failures,
         tolerance,
         beat_s,
-        timeout_s=beat_s * choose.choice((6, 15, 40)),
+        timeout_s=beat_s * choose.choice((3, 8, 20)),
         tidy_s=choose.choice((0.005, 0.05, 0.2)),
         store_s=choose.choice((0.03, 0.1, 10.0)),
-        end_s=LENGTH_S + 1.0,
+        end_s=LENGTH_S + 0.5,
         disorder=disorder,
     )
 

@@ -1,7 +1,7 @@
 """Clocks against full vectors, the solver against brute force, logs against what is cut off them."""
 
 import random
-from itertools import pairwise, product
+from itertools import pairwise, permutations, product
 from unittest.mock import patch
 
 import pytest
@@ -20,19 +20,23 @@ from m3.recovery.table import Input, Table, count_orders, count_tables, fill_in_
 # --- clocks --------------------------------------------------------------------------------------------------------------
 
 
-@st.composite
-def flows(draw):
+#: What is drawn is drawn by a seed: so mutants are judged by the same cases without Hypothesis.
+seeds = given(st.integers(0, 10**9))
+
+
+def draw_flow(draw):
     """A graph without cycles, of a few layers."""
-    count = draw(st.integers(2, 7))
+    count = draw.randint(2, 7)
     pairs = [(f"N{i}", f"N{j}") for i in range(count) for j in range(i + 1, count)]
-    return flow_of(draw(st.lists(st.sampled_from(pairs), min_size=1, unique=True)), [f"N{i}" for i in range(count)])
+    return flow_of(draw.sample(pairs, draw.randint(1, len(pairs))), [f"N{i}" for i in range(count)])
 
 
 @settings(deadline=None)
-@given(flows(), st.integers(0, 10**6), st.sampled_from([None, 2, 3]))
-def test_clocks_are_what_full_vectors_say(flow, seed, levels):
+@seeds
+def test_clocks_are_what_full_vectors_say(seed):
     """Each node keeps, beside its clock, the times of all paths as a plain table."""
     draw = random.Random(seed)
+    flow, levels = draw_flow(draw), draw.choice([None, 2, 3])
     clocks = {node: zero_clock(flow, node, levels) for node in flow.order}
     vectors = {node: dict.fromkeys(paths(flow, node), 0) for node in flow.order}
     waiting = [("", node, None, {}) for node in flow.order for _ in range(3)]
@@ -55,8 +59,10 @@ def test_clocks_are_what_full_vectors_say(flow, seed, levels):
 
 
 @settings(deadline=None)
-@given(flows(), st.integers(1, 5))
-def test_a_clock_of_some_levels_does_not_grow_with_the_depth_below(flow, levels):
+@seeds
+def test_a_clock_of_some_levels_does_not_grow_with_the_depth_below(seed):
+    draw = random.Random(seed)
+    flow, levels = draw_flow(draw), draw.randint(1, 5)
     node = flow.order[-1]
     deeper = flow_of(
         [(a, b) for a, kids in flow.children.items() for b in kids]
@@ -73,10 +79,9 @@ def test_a_diff_of_another_root_is_refused():
         parse_clock("H:1").apply(parse_clock("C:1"))
 
 
-@settings(deadline=None)
-@given(st.permutations(["H:1 [C:2 [A:1]]", "H:2 [F:1 [C:3]]", "H:3 [C:4 [B:1]]", "H:2 [F:1 [D:7]]"]))
-def test_diffs_may_be_applied_in_any_order(texts):
-    assert str(merge(Clock("H", 0), map(parse_clock, texts))) == "H:3 [C:4 [A:1 B:1] F:1 [C:3 D:7]]"
+def test_diffs_may_be_applied_in_any_order():
+    for texts in permutations(["H:1 [C:2 [A:1]]", "H:2 [F:1 [C:3]]", "H:3 [C:4 [B:1]]", "H:2 [F:1 [D:7]]"]):
+        assert str(merge(Clock("H", 0), map(parse_clock, texts))) == "H:3 [C:4 [A:1 B:1] F:1 [C:3 D:7]]"
 
 
 # --- the table -----------------------------------------------------------------------------------------------------------
@@ -108,10 +113,6 @@ def draw_table(draw):
     return Table(first, first + width - 1, targets, markers, tuple(inputs))
 
 
-#: Drawn by a seed, so that mutants are judged by the same ones without Hypothesis.
-replay_tables = st.builds(lambda seed: draw_table(random.Random(seed)), st.integers(0, 10**9))
-
-
 def brute_force(table, hold):
     """All tables, from the three constraints as they are written down."""
     column_of = {origin: column for column, origin in table.targets.items()}
@@ -138,12 +139,9 @@ def brute_force(table, hold):
 
 
 @settings(deadline=None, max_examples=100)
-@given(replay_tables, st.booleans())
-def test_the_solver_finds_what_brute_force_finds(table, hold):
-    compare_with_brute_force(table, hold)
-
-
-def compare_with_brute_force(table, hold):
+@seeds
+def test_the_solver_finds_what_brute_force_finds(seed):
+    table, hold = draw_table(random.Random(seed)), seed % 2 == 0
     wanted = brute_force(table, hold)
     found = list(tables(table, hold=hold))
     assert count_tables(table, hold=hold) == len(found) == len(wanted)
@@ -156,12 +154,9 @@ def compare_with_brute_force(table, hold):
 
 
 @settings(deadline=None)
-@given(replay_tables)
-def test_the_first_table_is_found_without_going_back(table):
-    find_without_going_back(table)
-
-
-def find_without_going_back(table):
+@seeds
+def test_the_first_table_is_found_without_going_back(seed):
+    table = draw_table(random.Random(seed))
     steps = tables_module._Rows.steps
     with patch.object(tables_module._Rows, "steps", autospec=True, side_effect=steps) as looked:
         found = next(tables(table), None)
@@ -177,12 +172,9 @@ def test_a_table_of_a_thousand_columns_is_solved_at_once():
 
 
 @settings(deadline=None)
-@given(replay_tables)
-def test_of_a_single_parent_the_order_is_the_table(table):
-    compare_in_order(table)
-
-
-def compare_in_order(table):
+@seeds
+def test_of_a_single_parent_the_order_is_the_table(seed):
+    table = draw_table(random.Random(seed))
     row = tuple(entry for entry in table.inputs if entry.parent == "A1")
     targets = {column: origin for column, origin in table.targets.items() if origin[0] == "A1"}
     single = Table(table.first, table.last, targets, table.markers, row)
@@ -191,9 +183,10 @@ def compare_in_order(table):
 
 
 @settings(deadline=None)
-@given(replay_tables, st.integers(0, 2))
-def test_commuting_inputs_leave_fewer_orders(table, number):
-    free = [lambda one, other: False, lambda one, other: True, lambda one, other: "A1" in (one[0], other[0])][number]
+@seeds
+def test_commuting_inputs_leave_fewer_orders(seed):
+    table = draw_table(random.Random(seed))
+    free = [lambda one, other: False, lambda one, other: True, lambda one, other: "A1" in (one[0], other[0])][seed % 3]
     number = count_orders(table, free)
     assert number <= count_orders(table, lambda one, other: False) <= count_tables(table)
     assert (number == 0) == (count_tables(table) == 0)
@@ -205,23 +198,25 @@ def test_commuting_inputs_leave_fewer_orders(table, number):
 
 
 @settings(deadline=None)
-@given(st.lists(st.tuples(st.sampled_from("ABC"), st.integers(0, 12)), max_size=8), st.integers(0, 12))
-def test_what_is_cut_off_a_diff_log_is_still_in_its_clocks(cuts, until):
-    whole, cut = DiffLog(), DiffLog()
-    for time in range(1, 13):
-        diff = parse_clock(f"H:{time} [{'ABC'[time % 3]}:{time} [Z:{time}]]")
-        whole.note(diff)
-        cut.note(diff)
-    longest = 0
-    for _, time in cuts:
-        cut.truncate("H", time)
-        longest = max(longest, time)
-    if until >= longest:
+@seeds
+def test_what_is_cut_off_a_diff_log_is_still_in_its_clocks(seed):
+    """Diffs come in any order, and are cut off, before they come and after."""
+    draw = random.Random(seed)
+    diffs = [parse_clock(f"H:{time} [{'ABC'[time % 3]}:{time} [Z:{time}]]") for time in range(1, 13)]
+    whole, cut, longest = DiffLog(), DiffLog(), 0
+    for diff in draw.sample(diffs, len(diffs)):
+        assert whole.note(diff)
+        assert cut.note(diff) == (diff.time > longest)
+        if draw.random() < 0.2:
+            longest = max(longest, time := draw.randint(0, 12))
+            cut.truncate("H", time)
+    for until in range(longest, 13):
         assert cut.clock_at("H", until) == whole.clock_at("H", until)
-    assert cut.rooted("H", after=longest) == whole.rooted("H", after=longest)
-    assert [diff.time for diff in cut.rooted("H")] == list(range(longest + 1, 13))
+    assert cut.rooted("H") == cut.rooted("H", after=longest) == whole.rooted("H", after=longest)
+    assert [diff.time for diff in whole.rooted("H")] == list(range(1, 13))
     assert cut.rooted("A") == whole.rooted("A")
-    assert not cut.note(parse_clock(f"H:{longest} [A:1]")) or not longest
+    assert (len(cut), len(whole)) == (12 - longest + 24, 36)
+    assert not longest or not cut.note(parse_clock(f"H:{longest} [A:1]"))
 
 
 def test_of_two_diffs_of_a_message_the_one_with_more_levels_is_kept():
@@ -241,17 +236,18 @@ def test_a_payload_is_kept_until_its_last_receiver_needs_it_no_more():
         log.append(Output(time, Clock("H", time), dict.fromkeys(children, time)))
     log.append(Output(3, Clock("H", 3), {"I": 3}))
     assert [output.time for output in log.after(1, "I")] == [3, 4]
-    assert log.truncate("I", 3) == 2
+    log.truncate("I", 3)
     assert [(output.time, "".join(output.payloads)) for output in log.outputs] == [
         (1, "J"),
         (2, "J"),
+        (3, ""),
         (4, "I"),
         (5, ""),
     ]
-    log.forget_dummies(4)
-    assert len(log) == 4
-    log.forget_dummies(5)
-    assert [output.time for output in log.outputs] == [1, 2, 4]
+    log.forget_empty(2)
+    assert len(log) == 5
+    log.forget_empty(3)
+    assert [output.time for output in log.outputs] == [1, 2, 4, 5]
 
 
 # --- the graph, and who has failed -----------------------------------------------------------------------------------------

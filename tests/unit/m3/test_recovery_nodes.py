@@ -1,0 +1,153 @@
+"""Nodes by themselves: what one says to its neighbours, step by step."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from m3.recovery.clock import parse_clock
+from m3.recovery.graph import flow_of
+from m3.recovery.messages import Ask, Data, Hold, Mark, Recovered, Report, Resume, Stable, Start, Started
+from m3.recovery.node import Node
+
+#: One line, as long as diffs have to be told apart by where they come from.
+LINE = flow_of([("s", "a"), ("a", "b"), ("b", "c")])
+
+
+@dataclass
+class Passes:
+    """Sends each input on to all children, but for those that begin with ``-``; with state, it keeps them all."""
+
+    children: tuple[str, ...]
+    stateful: bool = False
+    commutes: bool = False
+
+    def start(self) -> Any:
+        return [] if self.stateful else None
+
+    def process(self, state: Any, parent: str, payload: Any) -> Mapping[str, Any]:
+        if self.stateful:
+            state.append(payload)
+        return {} if payload.startswith("-") else dict.fromkeys(self.children, payload)
+
+
+def line(tolerance: int = 1) -> dict[str, Node]:
+    """Nodes of the line; the ends have state."""
+    return {n: Node(n, LINE, Passes(LINE.children[n], stateful=n in "sc"), tolerance=tolerance) for n in LINE.order}
+
+
+def carry(nodes: dict[str, Node], messages: list[Any]) -> list[Any]:
+    """Deliver messages, and all that comes of them; those to the controller are left."""
+    left = []
+    while messages:
+        message, *messages = messages
+        if isinstance(message, Report | Started | Recovered):
+            left.append(message)
+        else:
+            messages += nodes[message.target].receive(message)
+    return left
+
+
+def stable(nodes: dict[str, Node], name: str) -> list[tuple[str, int]]:
+    """What a node tells its parents to be stable, delivered."""
+    told = [m for m in nodes[name].housekeeping() if isinstance(m, Stable)]
+    carry(nodes, list(told))
+    return [(message.target, message.time) for message in told]
+
+
+def test_the_horizon_comes_up_from_the_last_checkpoint() -> None:
+    """What is stable at a node is what it had processed at its horizon, and that is what is stable at its children: a regress that ends at state."""
+    nodes = line()
+    for payload in ("1", "2", "-3", "4"):
+        carry(nodes, nodes["s"].inject(payload))
+    assert [len(nodes[n].payloads) for n in "sab"] == [4, 3, 3]
+    assert [stable(nodes, n) for n in "cba"] == [[], [], []]
+    assert [nodes[n].horizon for n in "sabc"] == [0, 0, 0, 0]
+    nodes["c"].checkpoint()
+    carry(nodes, nodes["s"].inject("5"))  # not in the checkpoint, so its ancestors keep it
+    assert stable(nodes, "a") == stable(nodes, "b") == []
+    assert stable(nodes, "c") == [("b", 3)]
+    assert (nodes["b"].horizon, nodes["a"].horizon) == (3, 0)
+    assert stable(nodes, "b") == [("a", 3)]
+    assert stable(nodes, "a") == [("s", 4)]  # which was its third message
+    assert stable(nodes, "c") == []  # once
+    assert [nodes[n].horizon for n in "sabc"] == [0, 3, 3, 3]
+    assert [[o.diff.time for o in nodes[n].payloads.outputs if o.payloads] for n in "sab"] == [[5], [4], [4]]
+    assert str(nodes["b"].diffs.folded["b"]) == "b:3 [a:3 [s:4]]"
+
+
+def test_what_is_stable_where_nothing_is_under_way_is_all_that_came() -> None:
+    nodes = line()
+    for payload in ("1", "-2", "-3"):
+        carry(nodes, nodes["s"].inject(payload))
+    carry(nodes, nodes["s"].housekeeping())
+    nodes["c"].checkpoint()
+    assert [stable(nodes, n) for n in "cba"] == [[("b", 1)], [("a", 1)], [("s", 3)]]
+
+
+def restarted(tolerance: int = 2) -> tuple[dict[str, Node], list[Any], Report]:
+    """Nodes of which ``b`` was restarted, with what it sent then, after three inputs and a checkpoint at the end after the first."""
+    nodes = line(tolerance)
+    carry(nodes, nodes["s"].inject("1"))
+    nodes["c"].checkpoint()
+    for payload in ("2", "-3"):
+        carry(nodes, nodes["s"].inject(payload))
+    nodes["a"].receive(Hold("a", "b", 2))
+    (report,) = nodes["c"].receive(Ask("c", "b", 2))
+    assert isinstance(report, Report)
+    lives = {"a": 1, "b": 2, "c": 1}
+    nodes["b"], sent = Node.restart("b", LINE, Passes(("c",)), Start("b", lives, (report,)), tolerance=tolerance)
+    return nodes, sent, report
+
+
+def test_a_child_says_what_it_has_and_what_it_knows() -> None:
+    _, sent, report = restarted()
+    assert (str(report.has), report.observed, report.stable) == ("b:2 [a:2 [s:2]]", 2, 1)
+    assert [str(diff) for diff in report.known] == ["b:1 [a:1 [s:1]]", "b:2 [a:2 [s:2]]", "a:1 [s:1]", "a:2 [s:2]"]
+    started, knowledge = sent
+    assert str(started.clock) == "b:1 [a:1 [s:1]]"  # what is stable, and not all that was received
+    assert (knowledge.time, str(knowledge.clock), knowledge.resumed) == (2, "b:2 [a:1]", False)
+    assert [str(diff) for diff in knowledge.since] == ["b:2 [a:2 [s:2]]", "a:1 [s:1]", "a:2 [s:2]"]
+
+
+def test_a_restarted_node_tells_its_children_once_what_it_knows() -> None:
+    nodes, _, _ = restarted()
+    resumed = nodes["a"].receive(Resume("a", "b", 2, 1))
+    assert [type(message) for message in resumed] == [Mark, Data]
+    assert [str(diff) for diff in resumed[0].since] == ["a:1 [s:1]", "a:2 [s:2]", "s:1", "s:2"]
+    assert nodes["b"].receive(resumed[0]) == []  # what it did has not come
+    recovered, mark = nodes["b"].receive(resumed[1])
+    assert recovered == Recovered("b", 2, {"replayed": 1, "dummies": 0, "held": 0, "tables": 0})
+    assert (mark.time, mark.clock, mark.resumed) == (2, None, True)
+    assert [str(diff) for diff in mark.since] == ["b:2 [a:2 [s:2]]"]
+    assert nodes["b"].payloads.outputs[0].payloads == {"c": "2"}
+    assert str(nodes["b"].clock) == "b:2 [a:2 [s:2]]"
+
+
+def test_a_child_that_lost_it_is_marked_again() -> None:
+    nodes = line()
+    carry(nodes, nodes["s"].inject("1") + nodes["s"].inject("-2"))
+    (mark,) = nodes["s"].housekeeping()
+    assert isinstance(mark, Mark)
+    assert mark.time == 2
+    assert nodes["s"].housekeeping() == []
+    nodes["s"].receive(Hold("s", "a", 2))
+    assert nodes["s"].housekeeping() == []
+    knowledge, again = nodes["s"].receive(Resume("s", "a", 2, 0))
+    assert (knowledge.time, again.payload, again.lives) == (0, "1", (1, 2))
+    (mark,) = nodes["s"].housekeeping()
+    assert mark.time == 2
+
+
+def test_diffs_that_come_late_are_folded() -> None:
+    nodes = line()
+    log = nodes["b"].diffs
+    log.truncate("a", 3)
+    assert not log.note(parse_clock("a:3 [s:4]"))
+    assert str(log.clock_at("a", 3)) == "a:3 [s:4]"
+    assert log.rooted("a") == []
+    assert log.note(parse_clock("a:4 [s:5]"))
+    assert not log.note(parse_clock("a:4 [s:5]"))
+    assert log.at("a", 4) == parse_clock("a:4 [s:5]")
+    assert log.at("a", 5) is None is log.at("x", 1)
