@@ -129,6 +129,20 @@ def edits(out: Path, sf: float) -> None:
 
 
 @experiment.command()
+@click.option("--minutes", default=10.0, show_default=True, help="How long parts are killed.")
+@click.option("--every", default=12.0, show_default=True, help="Seconds between two kills, in the mean.")
+@click.option("--catalog", type=click.Choice(["sqlite", "postgresql"]), default="sqlite", show_default=True)
+@click.option("--kind", "kinds", multiple=True, help="Only these; may be repeated.")
+@click.option("--seed", default=0, show_default=True)
+@click.pass_obj
+def dying(out: Path, minutes: float, every: float, catalog: str, kinds: tuple[str, ...], seed: int) -> None:
+    """A project under `cumulus up` while its parts are killed at random; every snapshot is compared with DuckDB."""
+    from benchmarks.experiments.dying import Options, run
+
+    run(out, Options(minutes, every, seed, catalog, kinds))
+
+
+@experiment.command()
 @click.pass_obj
 def plots(out: Path) -> None:
     """Draw all plots anew from the data."""

@@ -40,7 +40,7 @@ from cumulus_ops.catalog.records import Advance, Batch, NewBatch, NewFileAside, 
 from cumulus_ops.files.columns import OFFSET, RawFile
 from cumulus_ops.files.landed import changes, event_cuts, piece_rows
 from cumulus_ops.keys.stage import KeyStage, tidy_keys
-from cumulus_ops.project.errors import ColumnsWait, InputProblem, SetupProblem
+from cumulus_ops.project.errors import ColumnsWait, CumulusError, InputProblem, SetupProblem
 from cumulus_ops.project.processes import reach
 from cumulus_ops.project.settings import Project
 from m3.program import Relation
@@ -215,11 +215,17 @@ def _run_pass(job: _Job, known: Pass) -> Pass | tuple[int, ...]:
         asides = (*found_aside, *now.left_out.values()) if now.aside is None else (now.aside,)
         intake = replace(delivery.intake, taken=now.taken, asides=asides)
         sealing, declared = seals.sealing(), declaration(project)
-        appended = keys.commit(
-            lambda changes: catalog.log.append(new, advance, changes, intake=intake, sealing=sealing, declared=declared)
-        )
-        undo.pop_all()  # the files are the log's now
-        return appended
+        try:
+            return keys.commit(
+                lambda changes: catalog.log.append(
+                    new, advance, changes, intake=intake, sealing=sealing, declared=declared
+                )
+            )
+        except CumulusError:  # it was refused
+            undo.close()
+            raise
+        finally:  # the files are the log's now; or perhaps, if a connection was lost in the commit: then they are kept, and are garbage if they are not
+            undo.pop_all()
 
 
 def _write_pass(job: _Job, known: Pass, undo: contextlib.ExitStack) -> tuple[Pass, _Sinks]:

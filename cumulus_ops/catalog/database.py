@@ -301,6 +301,14 @@ Result = TypeVar("Result")
 BUSY_TIMEOUT_MS = 60_000
 #: A process that stands still in the midst of a transaction has its locks so long, which others may wait for: as long as its lease.
 IDLE_MS = 60_000
+#: A server that went without a word, with its machine or the network, is missed within half a minute. What the URL says comes first.
+SILENCE = {
+    "connect_timeout": 10,
+    "keepalives_idle": 10,
+    "keepalives_interval": 5,
+    "keepalives_count": 3,
+    "tcp_user_timeout": 30_000,
+}
 READ_ONLY = "cumulus_read_only"  # execution option of connections that will not write
 MIGRATIONS = Path(__file__).parent / "migrations"
 MIGRATION_LOCK = 0x43554D55  # one number for PostgreSQL's advisory lock
@@ -311,7 +319,9 @@ def connect(url: str) -> Engine:
     at their beginning, so that a reader never has to become a writer half-way."""
     parsed = read_url(url)
     if parsed.get_backend_name() != "sqlite":
-        served = create_engine(parsed, pool_pre_ping=True, isolation_level="READ COMMITTED")
+        served = create_engine(
+            parsed, pool_pre_ping=True, isolation_level="READ COMMITTED", connect_args=SILENCE | dict(parsed.query)
+        )
         event.listen(served, "connect", _configure_postgresql)
         return say_where(served)
     if parsed.database in (None, "", ":memory:"):

@@ -253,12 +253,13 @@ def build(
         opened = [open_run(project.state, relation, run) for run in sorted_]
         runs = _write_netted(relation, key, opened, file, catalog.key_indexes.lowest_open_epoch(), violations)
         file.close()
-        catalog.key_indexes.put(relation.name, signature(relation), covers, runs, replaced)
     except BaseException:
         file.discard()
         raise
     finally:
         scratch.discard()
+    # what comes of a transaction that fails may be unknown, and then its files are kept; as garbage, if it was not committed
+    catalog.key_indexes.put(relation.name, signature(relation), covers, runs, replaced)
     return violations
 
 

@@ -34,7 +34,7 @@ from cumulus_ops.keys.columns import KeyCodes, equal_rows
 from cumulus_ops.keys.judging import PART, Judge, Judged, Reason, Rejections, reject, show
 from cumulus_ops.keys.runs import Entries, KeyFile, Run, hint_for, open_run, stamp_of, stamped_epoch
 from cumulus_ops.maps.encodings import Place, say_damaged
-from cumulus_ops.project.errors import Conflict
+from cumulus_ops.project.errors import Conflict, CumulusError
 from cumulus_ops.project.processes import reach
 from cumulus_ops.project.settings import Project
 from m3.program import Relation
@@ -104,7 +104,7 @@ class KeyStage:
         self._coordinator, self._epoch, self._label = coordinator, epoch, label
         self._file = KeyFile(project.state, label)
         self._indexes: dict[str, _Index] = {}
-        self._is_finished = False
+        self._is_finished = self._may_be_named = False
 
     def __enter__(self) -> KeyStage:
         return self
@@ -114,8 +114,9 @@ class KeyStage:
             self.discard()
 
     def discard(self) -> None:
-        """Delete what was written: it will not be appended."""
-        self._file.discard()
+        """Delete what was written: it will not be appended. What perhaps was stays; if it was not, it is garbage."""
+        if not self._may_be_named:
+            self._file.discard()
 
     def resolve(self, relation: str, rows: pa.Table, refuse: Refuse | None = None) -> Resolved:
         """Judge events of one relation, which come after all that were judged before, and take the accepted ones into its index.
@@ -234,6 +235,11 @@ class KeyStage:
                 if conflict.kind != "keys-moved":
                     raise
                 self._catch_up(conflict)
+            except CumulusError:
+                raise
+            except BaseException:
+                self._may_be_named = True
+                raise
         return append(changes)
 
     def _catch_up(self, conflict: Conflict) -> None:

@@ -97,8 +97,7 @@ def airflow_environment(home: Path, port: int, dags: Path, login: Login) -> dict
         "SCHEDULER": {
             "SCHEDULER_IDLE_SLEEP_TIME": "0.25",
             "ENABLE_HEALTH_CHECK": "False",
-            # A scheduler that was killed has its tasks taken up by the next one when it has been silent for so long; one that lives says something every 5 s.
-            "SCHEDULER_HEALTH_CHECK_THRESHOLD": "20",
+            # Tasks of a scheduler that was killed are taken up by the next one when that has been silent for 30 s
             "ORPHANED_TASKS_CHECK_INTERVAL": "10",
             # A task whose process was killed is tried again then; as long as its lease lasts.
             "TASK_INSTANCE_HEARTBEAT_TIMEOUT": "60",

@@ -20,7 +20,7 @@ from pathlib import Path
 
 import pytest
 
-from cumulus_ops.local.processes import LOOPBACK, Child, free_port, stop_all
+from cumulus_ops.local.processes import LOOPBACK, Child, end_all, free_port, stop_all
 from cumulus_ops.local.spark_service import spark_environment, spark_home, start_connect_server, wait_for_port
 
 __all__ = ["PostgreSQL", "connect_server", "postgresql", "spark_cluster", "start"]
@@ -31,11 +31,12 @@ CLUSTER_RESOURCES = ("--cores", "2", "--memory", "1536m")
 
 @dataclass(frozen=True)
 class PostgreSQL:
-    """A running server; ``bin`` is the folder of its programs. ``crash`` ends it at once, and starts it again."""
+    """A running server; ``bin`` is the folder of its programs. ``crash`` ends it at once, and starts it again; ``out`` does so by a signal, and after so many seconds."""
 
     bin: Path
     port: int
     crash: Callable[[], None]
+    out: Callable[[signal.Signals, float], None]
 
     def url(self, database: str) -> str:
         """The SQLAlchemy URL of ``database``."""
@@ -77,14 +78,17 @@ def postgresql(*more: str) -> Iterator[PostgreSQL]:
             wait_for_port(port, servers[-1])
             _wait_ready(programs, port)
 
-        def crash() -> None:
-            servers[-1].process.send_signal(signal.SIGQUIT)
+        def out(how: signal.Signals, seconds: float) -> None:
+            left = servers[-1].known
+            servers[-1].process.send_signal(how)
             servers[-1].process.wait()
+            end_all([left], 1.0)  # of one that was killed, its processes hold the shared memory until they notice
+            time.sleep(seconds)
             begin()
 
         try:
             begin()
-            yield PostgreSQL(programs, port, crash)
+            yield PostgreSQL(programs, port, lambda: out(signal.SIGQUIT, 0.0), out)
         finally:
             stop_all(servers[-1:])
     finally:
