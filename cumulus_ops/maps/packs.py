@@ -12,7 +12,6 @@ import os
 import uuid
 import zlib
 from collections.abc import Iterable, Iterator
-from dataclasses import astuple
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -122,7 +121,7 @@ def _serialise(run: RunData) -> tuple[list[pa.Buffer | bytes], str]:
     header = {
         "format": FORMAT,
         "rows": run.rows,
-        "path": astuple(run.path),
+        "path": list(vars(run.path).values()),  # astuple copies what it finds, deeply
         "hashes": HASH_RANGE,
         "code": writer.codes("code", run.codes),
         "search": {
