@@ -188,6 +188,13 @@ def print_status(status: Status) -> None:
             + (f", with data that came up to {data} ago" if data else "")
             + (f"; now() is {newest.now}" if newest.now else "")
         )
+    if status.backup is not None:
+        age, size = (
+            age_text(datetime.datetime.now().timestamp() - status.backup.made_at),
+            size_text(status.backup.bytes),
+        )
+        of = "before the first snapshot" if status.backup.epoch < 0 else f"of epoch {status.backup.epoch}"
+        out.print(f"Newest backup: {of}, made {age} ago, {size}")
     for epoch in status.epochs:
         for vote in epoch.fenced:
             out.print(str(vote), style="yellow", markup=False)

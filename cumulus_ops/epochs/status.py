@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import accumulate, groupby
 
+from cumulus_ops.catalog.backups import LastBackup
 from cumulus_ops.catalog.epochs import (
     AppliedBatch,
     FencedVote,
@@ -180,7 +181,8 @@ class Status:
     made, and when the newest data in it came; None while there is none. ``staggering``: what it costs, where nobody gets anything for it. ``has_changed``: the project's folder defines
     something else than what is maintained; that waits to be deployed. ``revision``: the one that is maintained, ``since`` which epoch; ``deployment``: the one that is under way;
     ``revisions``: the latest, newest first; ``interruptions``: the latest parts that were gone for a while, the same. ``damages``: of the state folder, as far as it was looked at,
-    and the ``recovery`` that is under way. ``epochs``: the latest, or all."""
+    and the ``recovery`` that is under way. ``epochs``: the latest, or all.
+    ``backup``: the newest one of the catalog."""
 
     program: str
     coordinators: tuple[CoordinatorStatus, ...]
@@ -209,6 +211,7 @@ class Status:
     interruptions: tuple[Interruption, ...] = ()
     damages: tuple[KnownDamage, ...] = ()
     recovery: Recovery | None = None
+    backup: LastBackup | None = None
 
 
 #: So many revisions are listed.
@@ -254,6 +257,7 @@ def status(rt: Runtime, latest: int | None = LATEST) -> Status:
         interruptions(rt.project.state),
         tuple(rt.catalog.repairs.damages()),
         rt.catalog.repairs.under_way(),
+        rt.catalog.backups.last(),
     )
 
 

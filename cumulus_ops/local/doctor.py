@@ -296,6 +296,7 @@ def _running(project: Project) -> Iterator[Finding]:
             yield Finding("view", WARN, f"{error.view} is in error {error}", error.hint)
         for damage in catalog.repairs.damages():
             yield Finding("state folder", FIX, str(damage), damage.hint)
+        yield _backup(project, catalog)
         for gone in interruptions(project.state):
             yield Finding("interrupted", OK, f"{gone}; it is over")
         if not failing:
@@ -304,6 +305,19 @@ def _running(project: Project) -> Iterator[Finding]:
             yield Finding("snapshot", OK, said)
     finally:
         catalog.close()
+
+
+def _backup(project: Project, catalog: Catalog) -> Finding:
+    """How old the newest backup is; that one cannot be made, a step says that fails."""
+    last = catalog.backups.last()
+    if last is not None:
+        epoch = "before the first snapshot" if last.epoch < 0 else f"of epoch {last.epoch}"
+        made = datetime.datetime.fromtimestamp(last.made_at, datetime.UTC)
+        return Finding("backup", OK, f"{epoch}, made at {moment(made)}, in {last.seconds:.2f} s: {last.place}")
+    if project.backup is not None:
+        return Finding("backup", OK, f"none yet; one is made after each snapshot, in {project.backup.to}")
+    hint = "`backup: {to: FOLDER}` in cumulus.yaml makes one after each snapshot (docs/backups.md)"
+    return Finding("backup", WARN, "none: if the catalog is lost, all has to be read again from the sources", hint)
 
 
 def moment(at: datetime.datetime) -> str:

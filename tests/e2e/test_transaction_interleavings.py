@@ -23,6 +23,7 @@ import pytest
 from sqlalchemy import Engine, create_engine
 
 from cumulus_ops.catalog.asides import FAILURES
+from cumulus_ops.catalog.backups import LastBackup
 from cumulus_ops.catalog.catalog import Catalog
 from cumulus_ops.catalog.net_tables import NetTable
 from cumulus_ops.catalog.records import (
@@ -496,6 +497,10 @@ OPERATIONS: dict[str, Make] = {
     "end a switch": lambda w: lambda c: c.revisions.end_switch(2),
     "give a deployment up": lambda w: lambda c: c.revisions.give_up(2, "why", ["n"], [("m", "1")]),
     "let groups go": lambda w: lambda c: c.revisions.retire(["old"]),
+    "hold for a first backup": lambda w: lambda c: c.backups.hold(),
+    "record a backup": lambda w: lambda c: c.backups.record(LastBackup(w.last, 0, 1.0, 1.0, 1, "here", "{}", True)),
+    "record an older one": lambda w: lambda c: c.backups.record(LastBackup(1, 0, 1.0, 1.0, 1, "there", "{}", True)),
+    "make no more backups": lambda w: lambda c: c.backups.let_go(),
 }
 
 
@@ -611,6 +616,11 @@ REPAIRS = (
     *("commit repair", "commit repair of several", "commit merge", "mergeable", "begin apply", "commit apply"),
     *("commit correction", "collect garbage"),
 )
+#: What is held for the newest backup, and who would delete it.
+BACKUPS = (
+    *("hold for a first backup", "record a backup", "record an older one", "make no more backups"),
+    *("collect garbage", "commit merge"),
+)
 #: How another revision comes about, and what may not happen to what it has read.
 DEPLOYING = (
     "begin a deployment",
@@ -637,6 +647,7 @@ USUAL = tuple(
         *PUT_ASIDE[:5],
         *FINALS[:4],
         *REPAIRS[:2],
+        *BACKUPS[:4],
         *SOURCES,
         *DEPLOYING,
         *itertools.chain(*VALUES),
@@ -646,7 +657,17 @@ USUAL = tuple(
 
 @pytest.mark.parametrize(
     ("sealed", "names"),
-    [(1, USUAL), (1, ASIDE), (1, PUT_ASIDE), (1, MEMBERS), (1, KEYS), (1, NETS), (1, REPAIRS), (3, ONCE_SEALED)],
+    [
+        (1, USUAL),
+        (1, ASIDE),
+        (1, PUT_ASIDE),
+        (1, MEMBERS),
+        (1, KEYS),
+        (1, NETS),
+        (1, REPAIRS),
+        (1, BACKUPS),
+        (3, ONCE_SEALED),
+    ],
 )
 def test_every_pair_ends_as_one_after_the_other(world: World, sealed: int, names: Sequence[str]) -> None:
     prepare(world, sealed)
