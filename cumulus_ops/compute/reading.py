@@ -19,7 +19,7 @@ from cumulus_ops.files.log_files import OpenLog
 from cumulus_ops.layout.plans import ProgramPlan
 from cumulus_ops.maps.columns import stack, to_physical, whole_column
 from cumulus_ops.maps.deltas import VERSION, project_deltas, versions
-from cumulus_ops.maps.hashes import rows_of_table
+from cumulus_ops.maps.hashes import Hashes, hash_together, rows_of_table
 from cumulus_ops.maps.packs import Pack, open_run
 from cumulus_ops.maps.runs import AccessPath, RunData, build_run
 from m3.datatypes import Type
@@ -269,10 +269,10 @@ class OwnDeltas:
         pack = self._aside if name in self._passing else self._pack
         assert pack is not None
         del self._final[name]
-        hashed = rows_of_table(self._tables[name])  # once for all copies
-        for path in self._passing.get(name, self._plan.paths[name]) if len(self._tables[name]) else ():
+        paths = self._passing.get(name, self._plan.paths[name]) if len(self._tables[name]) else ()
+        for path, known in zip(paths, self._hash([name])[0] if paths else (), strict=True):
             if len(self._build(path)):
-                self._runs[path] = pack.read(pack.append(self._build(path), hashed.hashes(path.keys, path.values)))
+                self._runs[path] = pack.read(pack.append(self._build(path), known))
             self._written.setdefault(path.map, self._runs[path].versions.all_units())
         del self._tables[name]
 
@@ -322,15 +322,23 @@ class OwnDeltas:
         assert self._pack is not None
         assert self._aside is not None
         self._aside.discard()
-        for name in [n for n in self.tables() if n not in self._passing]:
-            hashed = rows_of_table(self._tables[name])  # once for all copies
-            for path in self._plan.paths[name]:
+        wanted = [name for name in self.tables() if name not in self._passing]
+        for name, hashes in zip(wanted, self._hash(wanted), strict=True):
+            for path, known in zip(self._plan.paths[name], hashes, strict=True):
                 run = self._build(path)
                 if len(run):
-                    new = self._pack.append(run, hashed.hashes(path.keys, path.values))
-                    opened_runs.keep(str(self._pack.root), new, run)
+                    opened_runs.keep(str(self._pack.root), self._pack.append(run, known), run)
                 del self._runs[path]
         return self._pack.close()
+
+    def _hash(self, names: Sequence[str]) -> list[list[Hashes]]:
+        """The hashes of each copy of some maps."""
+        assert self._plan is not None
+        copies = [self._passing.get(name, self._plan.paths[name]) for name in names]
+        wanted = [[(path.keys, path.values) for path in paths] for paths in copies]
+        return hash_together(
+            [(rows_of_table(self._tables[name]), each) for name, each in zip(names, wanted, strict=True)]
+        )
 
 
 def write_deltas(plan: ProgramPlan, root: Path, deltas: Mapping[str, pa.Table], label: str = "") -> tuple[NewRun, ...]:

@@ -10,7 +10,7 @@ import json
 import re
 import traceback
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import astuple, dataclass
 from pathlib import Path
 from typing import Protocol
@@ -25,7 +25,7 @@ from cumulus_ops.compute.extend import ExtendTask, extend_groups
 from cumulus_ops.compute.reading import DEFAULT_MEMORY, OwnDeltas, opened_runs
 from cumulus_ops.compute.refresh import RefreshTask, is_correction, refresh_maps
 from cumulus_ops.layout.plans import ProgramPlan
-from cumulus_ops.maps.hashes import Hashes, add_hashes, hash_folded, rows_of_table
+from cumulus_ops.maps.hashes import Hashes, add_hashes, hash_folded, hash_together, rows_of_table
 from cumulus_ops.maps.packs import Pack, open_run
 from cumulus_ops.maps.runs import AccessPath, build_run, merge_runs
 from cumulus_ops.project import errors
@@ -239,39 +239,60 @@ def count_by_epoch(deltas: Mapping[str, np.ndarray]) -> dict[int, int]:
 
 def _merge(task: MergeTask) -> StepResult:
     """Copy by copy. One with a run that cannot be read is left as it is, and costs the others nothing."""
-    pack, unread = Pack(task.root, task.label), []
+    pack, unread, waiting = Pack(task.root, task.label), [], list[_Merged]()
     for path, runs in task.tiers:
         try:
-            merged, hashes = _merge_tier(task, path, runs)
+            waiting.append(_merge_tier(task, path, runs))
         except (errors.IntegrityProblem, FileNotFoundError) as problem:
             unread.append((path.map, path.label, str(problem)))
-            continue
-        if len(merged):
-            pack.append(build_run(merged, path), hashes)
+        if sum(len(merged.rows) for merged in waiting) > CHECKED_ROWS:
+            unread += _write_merged(pack, waiting)
+            waiting = []
+    unread += _write_merged(pack, waiting)
     return StepResult(pack.close(), {}, unread=tuple(unread))
 
 
-def _merge_tier(task: MergeTask, path: AccessPath, runs: tuple[Run, ...]) -> tuple[pa.Table, Hashes]:
-    """The merged rows, and their hashes: the sums of the runs', as far as these are known and versions were not told apart differently.
+@dataclass(frozen=True)
+class _Merged:
+    """The ``rows`` of ``runs`` of one copy, summed, and the hashes that they should have, as far as that is known."""
 
-    Raises:
-        IntegrityProblem: a run is damaged, or what was merged does not have the runs' hashes.
-    """
+    path: AccessPath
+    runs: int
+    rows: pa.Table
+    known: Hashes
+
+
+def _merge_tier(task: MergeTask, path: AccessPath, runs: tuple[Run, ...]) -> _Merged:
     opened = [open_run(task.root / r.path, r.offset, r.bytes, r.root) for r in runs]
     names = [k.name for k in task.plan.groups[path.map].keys]
-    merged = merge_runs(opened, names, task.committed, task.oldest_retained)
-    known = add_hashes(
-        hash_folded(Hashes(r.content, r.total), o.versions.all_units(), task.committed, task.oldest_retained)
+    rows = merge_runs(opened, names, task.committed, task.oldest_retained)
+    folded = (
+        hash_folded(Hashes(r.content, r.total), o, task.committed, task.oldest_retained)
         for r, o in zip(runs, opened, strict=True)
     )
-    if None not in known and len(merged) > CHECKED_ROWS:
-        return merged, known
-    found = rows_of_table(merged, path.keys).hashes()
-    if any(was not in (None, now) for was, now in zip(known, found, strict=True)):
-        message = f"{len(runs)} runs of {path.map} were merged, and the result does not hold what they do"
-        hint = "`cumulus fsck` says which of them does not hold what was written"
-        raise errors.IntegrityProblem(message, kind="wrong-merge", place=f"copy {path.label}", hint=hint)
-    return merged, found
+    return _Merged(path, len(runs), rows, add_hashes(folded))
+
+
+def _write_merged(pack: Pack, waiting: Sequence[_Merged]) -> list[tuple[str, str, str]]:
+    """Write what holds what it should; returns what does not, and stands in no run's place. What versions are worth follows from the runs, most often, and is
+    not computed again."""
+    unknown = [m for m in waiting if None in m.known]
+    checked = [m for m in waiting if None not in m.known and len(m.rows) <= CHECKED_ROWS]
+    found = {m.path: m.known for m in waiting}
+    for some, with_versions in ((unknown, True), (checked, False)):
+        asked = [(rows_of_table(m.rows, m.path.keys), [(None, None)]) for m in some]
+        hashes = hash_together(asked, with_versions=with_versions)
+        found |= {m.path: known for m, (known,) in zip(some, hashes, strict=True)}
+    wrong = []
+    for merged in waiting:
+        content, total = found[merged.path]
+        if merged.known.total not in (None, total):
+            message = f"{merged.runs} runs were merged, and the result does not hold what they do"
+            wrong.append((merged.path.map, merged.path.label, message))
+        elif len(merged.rows):
+            known = merged.known.content
+            pack.append(build_run(merged.rows, merged.path), Hashes(content if known is None else known, total))
+    return wrong
 
 
 # Where steps run: in this process, or on Spark. Both run the same step functions.

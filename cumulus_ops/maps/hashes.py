@@ -33,10 +33,21 @@ from cumulus_ops.maps.columns import (
     whole_column,
     words,
 )
-from cumulus_ops.maps.deltas import PLACE, VERSION, map_of, value_names
+from cumulus_ops.maps.deltas import PLACE, PLUS, VERSION, map_of
 from cumulus_ops.maps.runs import RunData, collapse_versions
+from cumulus_ops.project.versions import epoch_end
 
-__all__ = ["PRIME", "UNKNOWN", "Hashes", "Rows", "add_hashes", "hash_folded", "hash_run", "rows_of_table"]
+__all__ = [
+    "PRIME",
+    "UNKNOWN",
+    "Hashes",
+    "Rows",
+    "add_hashes",
+    "hash_folded",
+    "hash_run",
+    "hash_together",
+    "rows_of_table",
+]
 
 
 PRIME = 2**61 - 1
@@ -49,12 +60,15 @@ SAMPLE = 1024
 TEXTS_AT_ONCE = 1 << 16
 #: What a type is called here; numbers, whole or not, of 64 bits or more, are ``int``.
 KINDS = {
-    pa.string(): "string",
-    pa.float64(): "double",
-    pa.date32(): "date",
-    pa.timestamp("us"): "timestamp",
-    pa.bool_(): "bool",
+    pa.string().id: "string",
+    pa.float64().id: "double",
+    pa.date32().id: "date",
+    pa.timestamp("us").id: "timestamp",
+    pa.bool_().id: "bool",
 }
+
+
+INT64, NO_VERSIONS = pa.int64().id, np.zeros(0, np.int64)
 
 
 class Hashes(NamedTuple):
@@ -96,20 +110,34 @@ def _weigh_versions(versions: np.ndarray) -> np.ndarray:
     return _mix(versions.view(np.uint64) * _word("version", "factor") + _word("version")) & MASK
 
 
-def _weigh_column(column: pa.Array, place: int | str) -> np.ndarray:
+def _numbers(column: pa.Array) -> np.ndarray:
+    """What :func:`to_numpy` returns, at once for what most columns are."""
+    if column.type.id == INT64 and not column.null_count:
+        return (
+            np.frombuffer(column.buffers()[1], np.int64, len(column), 8 * column.offset) if len(column) else NO_VERSIONS
+        )
+    return to_numpy(column)
+
+
+@lru_cache(maxsize=1024)
+def _weigh_version(version: int) -> int:
+    return int(_weigh_versions(np.array([version]))[0])
+
+
+def _weigh_column(column: pa.Array, place: int | str, texts: np.ndarray | None = None) -> np.ndarray:
     """What a key column adds to the number of each row that is mixed: multiplied by a number of its own, so that rows of different keys have
-    different numbers, as good as always."""
-    kind = KINDS.get(column.type, "int")
+    different numbers, as good as always. ``texts``: the hashes of its texts, if somebody has them."""
+    kind = KINDS.get(column.type.id, "int")
     factor = _word(kind, place)
     if kind == "string":
-        weighed = _hash_column_of_texts(column) * factor
+        weighed = (_hash_column_of_texts(column) if texts is None else texts) * factor
     elif kind == "double":
         weighed = canonical(column).to_numpy(zero_copy_only=False).view(np.uint64) * factor
     elif is_wide(column.type):
         high, low = words(column)  # of a number that fits 64 bits the upper half says nothing new
         weighed = low.view(np.uint64) * factor + (high ^ (low >> 63)).view(np.uint64) * _word("high", place)
     else:
-        weighed = to_numpy(column).view(np.uint64) * factor
+        weighed = _numbers(column).view(np.uint64) * factor
     if column.null_count:
         weighed = np.where(column.is_valid().to_numpy(zero_copy_only=False), weighed, _word("null", place))
     return weighed
@@ -168,7 +196,8 @@ class Rows:
     def __init__(
         self, rows: int, keys: Mapping[int | str, pa.Array], versions: np.ndarray, values: Mapping[str, pa.Array]
     ) -> None:
-        self.rows, self._keys, self._versions, self._values = rows, keys, versions, values
+        self.rows, self._keys, self.versions, self._values = rows, keys, versions, values
+        self._texts: dict[int | str, np.ndarray] = {}
         self._weighed: dict[int | str, np.ndarray] = {}
         self._weights: dict[tuple[int | str, ...], np.ndarray] = {}
         self._found: dict[tuple[tuple[int | str, ...], str], tuple[int, int]] = {}
@@ -196,44 +225,75 @@ class Rows:
     def _weigh(self, keys: tuple[int | str, ...]) -> np.ndarray:
         """K, of each row."""
         if keys not in self._weights:
-            mixed = np.full(self.rows, _word("key"))
-            for key in keys:
-                if key not in self._weighed:
-                    self._weighed[key] = _weigh_column(self._keys[key], key)
-                mixed += self._weighed[key]
-            self._weights[keys] = _mix(mixed) & MASK
+            self._weights[keys] = _mix(self.unmixed(keys)) & MASK
         return self._weights[keys]
+
+    def unmixed(self, keys: tuple[int | str, ...]) -> np.ndarray:
+        """A number for each row that tells keys apart, and does not look random."""
+        mixed = np.full(self.rows, _word("key"))
+        for key in keys:
+            if key not in self._weighed:
+                self._weighed[key] = _weigh_column(self._keys[key], key, self._texts.get(key))
+            mixed += self._weighed[key]
+        return mixed
+
+    def take_texts(self, hashed: Mapping[int | str, np.ndarray]) -> None:
+        """Use the hashes that somebody has computed of the texts of some key columns."""
+        self._texts.update(hashed)
+
+    @property
+    def texts(self) -> dict[int | str, pa.Array]:
+        """The key columns of texts."""
+        return {key: column for key, column in self._keys.items() if pa.types.is_string(column.type)}
+
+    @property
+    def key_places(self) -> tuple[int | str, ...]:
+        """The positions, or names, of all key columns."""
+        return tuple(self._keys)
+
+    def plain_units(self) -> dict[str, np.ndarray] | None:
+        """The value columns; None if one is wide."""
+        if any(column.type.id != INT64 for column in self._values.values()):
+            return None
+        return {name: _numbers(column) for name, column in self._values.items()}
 
     @cached_property
     def _one_version(self) -> int | None:
         """W of the version that all rows have; None if they have several."""
-        first = self._versions[:1]
+        first = self.versions[:1]
         if not self.rows:
             return 0
-        return None if bool((self._versions != first).any()) else int(_weigh_versions(first)[0])
+        return None if bool((self.versions != first).any()) else _weigh_version(int(first[0]))
 
     @cached_property
     def _version_weights(self) -> np.ndarray:
-        return _weigh_versions(self._versions)
+        return _weigh_versions(self.versions)
 
 
 def _sum_column(weights: np.ndarray, column: pa.Array) -> int:
     halves = (weights & LOW).view(np.int64), (weights >> HALF).view(np.int64)
     if not is_wide(column.type):
-        return _sum_products(halves, to_numpy(column))
+        return _sum_products(halves, _numbers(column))
     high, low = words(column)
     return _sum_products(halves, low) + (_sum_products(halves, high + (low < 0)) << 64)
 
 
 def rows_of_table(delta: pa.Table, positions: Sequence[int] | None = None) -> Rows:
     """The rows of a delta table; its keys are at these positions, 0, 1, ... if it has all."""
-    names = value_names(delta)
-    keys = [whole_column(delta[name]) for name in delta.column_names if name != VERSION and name not in names]
-    values = {name[1:]: whole_column(delta[name]) for name in names}
+    keys: list[pa.Array] = []
+    values: dict[str, pa.Array] = {}
+    versions = NO_VERSIONS
+    for name, column in zip(delta.column_names, delta.columns, strict=True):
+        if name == VERSION:
+            versions = _numbers(whole_column(column))
+        elif name.startswith(PLUS):
+            values[name[1:]] = whole_column(column)
+        else:
+            keys.append(whole_column(column))
     placed: dict[int | str, pa.Array] = dict(
         zip(range(len(keys)) if positions is None else positions, keys, strict=True)
     )
-    return Rows(len(delta), placed, to_numpy(whole_column(delta[VERSION])), values)
+    return Rows(len(delta), placed, versions, values)
 
 
 def hash_run(run: RunData) -> Hashes:
@@ -253,10 +313,148 @@ def add_hashes(found: Iterable[Hashes]) -> Hashes:
     return Hashes(content, total)
 
 
-def hash_folded(known: Hashes, versions: np.ndarray, committed: int, oldest_retained: int) -> Hashes:
+def hash_folded(known: Hashes, run: RunData, committed: int, oldest_retained: int) -> Hashes:
     """The hashes of a run whose versions are raised (see :func:`~cumulus_ops.maps.runs.collapse_versions`), as far as they follow from those that it has."""
-    folded = collapse_versions(versions, committed, oldest_retained)
-    if bool((folded == folded[:1]).all()):
-        one = int(_weigh_versions(folded[:1])[0]) if len(folded) else 0
+    if not run.rows:
+        return Hashes(0, 0)
+    lowest, highest = collapse_versions(np.array([run.oldest, run.newest]), committed, oldest_retained).tolist()
+    if lowest == highest:  # all versions between them are raised to the same
+        one = _weigh_version(lowest)
         return Hashes(None if known.total is None else known.total * one % PRIME, known.total)
-    return known if np.array_equal(folded, versions) else Hashes(None, known.total)
+    if run.oldest > epoch_end(committed):
+        return known
+    versions = run.versions.all_units()
+    stay = np.array_equal(collapse_versions(versions, committed, oldest_retained), versions)
+    return known if stay else Hashes(None, known.total)
+
+
+# Many small tables at once: a batch adds a few rows to each of a hundred groups, and numpy takes a microsecond for a call, whatever there is to do.
+
+
+#: What is asked of a table: the hashes of copies with some key columns and maps, None for all.
+Wanted = Sequence[tuple[Sequence[int] | None, Sequence[str] | None]]
+#: With as many rows it is done at once.
+TOGETHER = 1 << 16
+
+
+def hash_together(asked: Sequence[tuple[Rows, Wanted]], *, with_versions: bool = True) -> list[list[Hashes]]:
+    """What ``rows.hashes(keys, values)`` is, for many tables and copies of each; ``with_versions``: or else only the totals."""
+    found: list[list[Hashes]] = [[] for _ in asked]
+    together = _Together(with_versions)
+    _hash_texts_together([rows for rows, wanted in asked if wanted and rows.rows <= SAMPLE])
+    for number, (rows, wanted) in enumerate(asked):
+        if not 0 < rows.rows <= CHUNK or not together.add(number, rows, wanted):
+            found[number] = [rows.hashes(keys, values) for keys, values in wanted]
+        elif together.rows > TOGETHER:
+            together.finish(asked, found)
+            together = _Together(with_versions)
+    together.finish(asked, found)
+    return found
+
+
+def _hash_texts_together(small: Sequence[Rows]) -> None:
+    columns = [(rows, key, column) for rows in small for key, column in rows.texts.items() if len(column)]
+    if not columns:
+        return
+    hashed = hash_texts(pa.concat_arrays([column for _, _, column in columns]))
+    ends = np.cumsum([len(column) for _, _, column in columns])
+    for (rows, key, column), end in zip(columns, ends.tolist(), strict=True):
+        rows.take_texts({key: hashed[end - len(column) : end]})
+
+
+class _Together:
+    """Rows of small tables, one below the other; a segment for each set of key columns and value column that is asked for."""
+
+    def __init__(self, with_versions: bool) -> None:
+        self._with_versions = with_versions
+        self._mixed: list[np.ndarray] = []
+        self._versions: list[np.ndarray] = []
+        self._units: list[np.ndarray] = []
+        self._begins: list[tuple[int, int]] = []  # of the weights of each segment, where they begin and end
+        #: Of each table and set of key columns where its rows begin, and the segments of its value columns.
+        self._places: dict[tuple[int, tuple[int | str, ...]], tuple[int, dict[str, int]]] = {}
+        self._all: dict[int, tuple[int | str, ...]] = {}
+        self.rows = 0
+
+    def add(self, number: int, rows: Rows, wanted: Wanted) -> bool:
+        """Take a table in; False if a value needs more than 64 bits."""
+        units = rows.plain_units()
+        if units is None:
+            return False
+        self._all[number] = rows.key_places
+        for keys, values in wanted:
+            chosen = self._all[number] if keys is None else tuple(keys)
+            if (number, chosen) not in self._places:
+                self._places[number, chosen] = self.rows, {}
+                self._mixed.append(rows.unmixed(chosen))
+                self._versions.append(rows.versions)
+                self.rows += rows.rows
+            begin, place = self._places[number, chosen]
+            for name, column in units.items():
+                if name not in place and (values is None or map_of(name) in values):
+                    place[name] = len(self._units)
+                    self._units.append(column)
+                    self._begins.append((begin, begin + rows.rows))
+        return True
+
+    def finish(self, asked: Sequence[tuple[Rows, Wanted]], found: list[list[Hashes]]) -> None:
+        """Compute what was taken in."""
+        sums = self._sums() if self._units else []
+        for number in self._all:
+            found[number] = [self._combine(sums, number, keys, values) for keys, values in asked[number][1]]
+
+    def _sums(self) -> list[tuple[int | None, int]]:
+        """(with versions, without) of each segment."""
+        weights = _mix(np.concatenate(self._mixed)) & MASK
+        segments = range(len(self._units))
+        totals = self._sum(weights, segments)
+        if not self._with_versions:
+            return [(None, total) for total in totals]
+        versions, begins = np.concatenate(self._versions), [begin for begin, _ in self._places.values()]
+        lowest, highest = (of.reduceat(versions, begins).tolist() for of in (np.minimum, np.maximum))
+        only = {b: v if v == w else None for b, v, w in zip(begins, lowest, highest, strict=True)}
+        several = [i for i in segments if only[self._begins[i][0]] is None]
+        found: dict[int, int] = {}
+        if several:
+            found = dict(zip(several, self._sum(_multiply(weights, _weigh_versions(versions)), several), strict=True))
+        for i in segments:
+            version = only[self._begins[i][0]]
+            if version is not None:
+                found[i] = totals[i] * _weigh_version(version)
+        return [(found[i], totals[i]) for i in segments]
+
+    def _sum(self, weights: np.ndarray, segments: Sequence[int]) -> list[int]:
+        spread = np.concatenate([weights[begin:end] for begin, end in map(self._begins.__getitem__, segments)])
+        units = [self._units[i] for i in segments]
+        starts = np.cumsum([0, *(len(column) for column in units[:-1])])
+        return _sum_segments(spread, np.concatenate(units), starts)
+
+    def _combine(
+        self,
+        sums: Sequence[tuple[int | None, int]],
+        number: int,
+        keys: Sequence[int] | None,
+        values: Sequence[str] | None,
+    ) -> Hashes:
+        """The hashes of a copy."""
+        _, place = self._places[number, self._all[number] if keys is None else tuple(keys)]
+        content = total = 0
+        for name, segment in place.items():
+            if values is None or map_of(name) in values:
+                member, (with_versions, without) = _member(name), sums[segment]
+                content, total = content + member * (with_versions or 0), total + member * without
+        return Hashes(content % PRIME if self._with_versions else None, total % PRIME)
+
+
+def _sum_segments(weights: np.ndarray, units: np.ndarray, starts: np.ndarray) -> list[int]:
+    """The sums of weight times unit of each segment, of at most :data:`CHUNK` rows."""
+    low, high = (weights & LOW).view(np.int64), (weights >> HALF).view(np.int64)
+    extent, width = max(int(units.max()), -int(units.min())).bit_length(), 32 - CHUNK.bit_length()
+    totals = [0] * len(starts)
+    for shift in range(0, extent + 1, width):
+        is_last = shift + width > extent
+        limb = units >> shift if is_last else (units >> shift) & ((1 << width) - 1)
+        lower, upper = (np.add.reduceat(half * limb, starts).tolist() for half in (low, high))
+        for i, (a, b) in enumerate(zip(lower, upper, strict=True)):
+            totals[i] += (a + (b << 31)) << shift
+    return totals

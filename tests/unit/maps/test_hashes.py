@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from cumulus_ops.maps.columns import WIDE, to_column
 from cumulus_ops.maps.deltas import PLACE, VERSION, project_deltas, sum_deltas
-from cumulus_ops.maps.hashes import PRIME, Hashes, Rows, add_hashes, hash_folded, hash_run, rows_of_table
+from cumulus_ops.maps.hashes import PRIME, Hashes, Rows, add_hashes, hash_folded, hash_run, hash_together, rows_of_table
 from cumulus_ops.maps.runs import build_run, merge_runs
 from cumulus_ops.project.versions import EPOCH_SHIFT
 from tests.support.runs import HUGE, Case, built, cases, column_of, delta_of, names_of, stored
@@ -94,6 +94,11 @@ def test_a_copy_with_fewer_columns_has_the_hash_of_these_columns(case: Case, dat
         table = delta_of(case.kinds, entries, names)
         keys = sorted(data.draw(st.sets(st.sampled_from(range(len(case.kinds)))))) if case.kinds else []
         values = data.draw(st.lists(st.sampled_from(names), unique=True))
+        wanted = [(keys, values), (None, None), (None, values), (keys, None)]
+        assert hash_together([(rows_of_table(table), wanted), (rows_of_table(table), [])]) == [
+            [rows_of_table(table).hashes(*w) for w in wanted],
+            [],
+        ]
         kept = project_deltas(table, keys, values)
         assert rows_of_table(kept, keys).hashes() == rows_of_table(table).hashes(keys, values)
 
@@ -106,7 +111,7 @@ def test_folded_versions_have_the_hash_that_follows_or_none(case: Case, committe
         table = table.set_column(table.column_names.index(VERSION), VERSION, spread)
         run = build_run(table, case.path)
         folded = rows_of_table(merge_runs([run], names_of(case.kinds), committed, oldest), case.path.keys).hashes()
-        known = hash_folded(hash_run(run), run.versions.all_units(), committed, oldest)
+        known = hash_folded(hash_run(run), run, committed, oldest)
         assert known in (folded, Hashes(None, folded.total))
         if len({e.version for e in entries}) <= 1:
             assert known == folded
@@ -152,6 +157,28 @@ def test_sums_are_exact_whatever_their_size() -> None:
         len(HUGE), {0: pa.array(range(len(HUGE)))}, np.zeros(len(HUGE), np.int64), {"m": to_column(huge)}
     ).hashes()
     assert wide.total == sum(w * v for w, v in zip(ones, HUGE, strict=True)) % PRIME
+
+
+def test_many_tables_have_the_hashes_that_each_has() -> None:
+    """Small and large ones, of few versions and many, with and without keys."""
+    numbers = np.random.default_rng(5)
+    tables = []
+    for rows, largest, versions in [
+        (1, 1, 1),
+        (5, 2**62, 3),
+        (16_384, 2**63 - 1, 9),
+        (16_385, 9, 1),
+        (40, 2**40, 40),
+        (0, 1, 1),
+    ] * 3:
+        columns = {"k": numbers.integers(0, 99, rows), VERSION: numbers.integers(0, versions, rows)}
+        columns |= {f"+{name}": numbers.integers(-largest, largest, rows) for name in "pq"}
+        tables.append(pa.table(columns))
+    tables.append(pa.table({VERSION: [4], "+p": [-(2**63)]}))
+    wanted = [(None, None), ([], ["q"]), (None, ["p"])]
+    assert hash_together([(rows_of_table(t), wanted) for t in tables]) == [
+        [rows_of_table(t).hashes(*w) for w in wanted] for t in tables
+    ]
 
 
 def test_texts_that_repeat_are_the_same_as_texts_that_do_not() -> None:
