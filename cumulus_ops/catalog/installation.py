@@ -29,6 +29,7 @@ COMPUTED = (
     t.view_error,
     t.validation,
     t.final_partition,
+    t.damage,  # most is of maps, which are made again; the next look finds the rest
 )
 #: Of a batch, as it is when it was appended.
 UNAPPLIED = {

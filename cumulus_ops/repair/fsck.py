@@ -126,10 +126,10 @@ def fsck(
         chosen = [row for row in rows if (sample is None or sample.has(row.path)) and (not only or row.path in only)]
         damages += [*_verify_all(rt, chosen, on_progress), *_find_foreign(rt)]
         proved, wrong, unproved = _prove_indexes(rt, step.label, only) if sample is None else ([], [], [])
-        damages += [*wrong, *(find_damaged_tables(rt) if sample is None else ())]
+        damages += [*wrong, *(find_damaged_tables(rt, only) if sample is None else ())]
         if only:
             damages = [damage for damage in damages if damage.file in only]
-        record(rt, damages, None if is_all else {row.path for row in chosen} | {*only} | {*SMALL})
+        record(rt, damages, None if is_all else {*only} or {*SMALL, *(row.path for row in chosen)})
         return Report(
             dict(Counter(kind_of(row) for row in chosen)),
             sum(_size(rt, row) for row in chosen),

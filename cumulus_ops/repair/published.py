@@ -7,7 +7,7 @@ aside, and begins anew with the snapshots that can be read.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from itertools import count
 from pathlib import Path
 
@@ -29,14 +29,14 @@ __all__ = ["find_damaged_tables", "repair_tables"]
 Say = Callable[[str], None]
 
 
-def find_damaged_tables(rt: Runtime) -> Iterator[Damage]:
+def find_damaged_tables(rt: Runtime, only: Collection[str] = ()) -> Iterator[Damage]:
     """Versions that are not what was published: of each view the newest one, and those before that the catalog names."""
     folder, known = rt.project.published, {view.name for view in rt.program.views}
     if folder is None:
         return
     versions = rt.catalog.results.published()
     for view, newest in rt.catalog.results.newest_published().items():
-        if view not in known:  # it is maintained no more
+        if view not in known or (only and str(folder / view) not in only):  # it is maintained no more; nobody asks
             continue
         epochs = {version: epoch for (name, epoch), version in sorted(versions.items(), reverse=True) if name == view}
         damages = [

@@ -14,12 +14,13 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 from cumulus_ops.catalog.catalog import Catalog
 from cumulus_ops.catalog.records import Run
 from cumulus_ops.maps.packs import verify_run
 from cumulus_ops.opening.runtime import Runtime
-from cumulus_ops.project.errors import CumulusError
+from cumulus_ops.project.errors import CumulusError, InputProblem
 from cumulus_ops.project.settings import Project
 from cumulus_ops.repair.damage import (
     Damage,
@@ -32,7 +33,7 @@ from cumulus_ops.repair.maps import repair_runs
 from cumulus_ops.repair.others import put_aside, repair_key_indexes, repair_net_tables
 from cumulus_ops.repair.plan import Plan, Repair, plan_repair
 from cumulus_ops.repair.published import repair_tables
-from cumulus_ops.repair.state_files import find_damaged_claim, repair_state_files, write_claim
+from cumulus_ops.repair.state_files import HOLDS, find_damaged_claim, repair_state_files, write_claim
 
 __all__ = ["Recovered", "look_at_claim", "open_claim", "recover"]
 
@@ -99,9 +100,11 @@ def recover(
         dry_run: only plan.
 
     Raises:
+        InputProblem: a file is neither there nor known.
         NotYet: somebody else repairs, or another revision is being switched to.
     """
     started = time.monotonic()
+    only = _name_files(rt, only)
     if dry_run:
         found = fsck(rt, on_look, only=only)
         return Recovered(found, plan_repair(rt, found.damages), Outcome(), time.monotonic() - started, is_dry=True)
@@ -117,6 +120,24 @@ def recover(
                 break
             waiting = rest
         return Recovered(found, plan, outcome, time.monotonic() - started)
+
+
+def _name_files(rt: Runtime, files: Sequence[str]) -> list[str]:
+    """Files as `fsck` names them, whether they are given so, or by where they are.
+
+    Raises:
+        InputProblem: one is neither there nor known.
+    """
+    state, named = rt.project.state, list[str]()
+    known = rt.catalog.leases.known_paths() | {damage.file for damage in rt.catalog.repairs.damages()} | {*HOLDS}
+    for file in files:
+        place = Path(file).absolute()
+        inside = place.relative_to(state.absolute()).as_posix() if place.is_relative_to(state.absolute()) else file
+        if inside not in known and not (state / inside).exists() and not place.is_dir():
+            hint = "name it as `cumulus fsck` does, relative to the state folder"
+            raise InputProblem(f"there is no file {file}, and none is missing there", kind="unknown-file", hint=hint)
+        named.append(inside)
+    return named
 
 
 def _carry_out(rt: Runtime, plan: Plan, on_progress: Say) -> Outcome:

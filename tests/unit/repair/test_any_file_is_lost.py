@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import os
 import shutil
+import signal
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -24,12 +26,14 @@ from cumulus_ops.keys import runs as key_runs
 from cumulus_ops.maps import packs
 from cumulus_ops.opening.runtime import Runtime, initialise, open_runtime
 from cumulus_ops.project.errors import CumulusError
+from cumulus_ops.project.processes import REPAIR_POINTS
 from cumulus_ops.project.settings import KeySettings, Project
 from cumulus_ops.publishing.telling import tell_where_coordinators_are
 from cumulus_ops.repair.fsck import fsck
 from cumulus_ops.repair.recover import open_claim, recover
 from m3.datatypes import INT, STRING, decimal
 from m3.program import Column, Relation
+from tests.support.children import start, wait
 from tests.support.logs import logged_events
 from tests.support.projects import engine_maps, interpret, make_project, oracle_maps
 
@@ -182,5 +186,33 @@ def test_any_one_file(case: Project, what: str, spoil: str) -> None:
             assert file.read_bytes() == whole
         add_epoch(rt, 6)
         assert rt.catalog.snapshots.newest() >= 4
+        right = interpret(rt.program, logged_events(rt, rt.catalog.snapshots.newest()))
+        assert engine_maps(rt) == oracle_maps(right)
+
+
+def recover_and_die(project: Project, fault: str) -> None:
+    """What a child does."""
+    os.environ["CUMULUS_FAULT"] = fault
+    with open_runtime(project, complete=False) as rt:
+        recover(rt)
+
+
+@pytest.mark.parametrize("fault", REPAIR_POINTS)
+def test_many_at_once_and_the_recovery_is_killed(case: Project, fault: str) -> None:
+    """Each kind has lost one; whoever calls the command again goes on, and at once: the one before is dead."""
+    for number, what in enumerate(
+        ("first pack", "last pack", "log of orders", "keys", "net table", "plan", "last table")
+    ):
+        file, other = choose(case, what)
+        (SPOILS["deleted"], flip)[number % 2](file, other)
+    forget()
+    assert wait(start(recover_and_die, case, fault)) == -signal.SIGKILL
+    with open_runtime(case, complete=False) as rt:
+        found = {damage.kind for damage in rt.catalog.repairs.damages()}
+        assert {"run", "log", "key-index", "published", "state-file"} <= found
+        result = recover(rt)
+        assert result.outcome.left == (), result.outcome.left
+        assert fsck(rt).damages == ()
+        add_epoch(rt, 5)
         right = interpret(rt.program, logged_events(rt, rt.catalog.snapshots.newest()))
         assert engine_maps(rt) == oracle_maps(right)
