@@ -59,7 +59,7 @@ class Part:
         started = time.monotonic()
         reach("repair.before-files")
         shares = _Shares([(self.scope.copies[run.map, run.access_path], run) for run in self.lost])
-        for slot in self._slots():
+        for slot in self.slots():
             self._compare(slot, shares)
         clusters = shares.clusters()
         written = self._write(clusters)
@@ -74,7 +74,7 @@ class Part:
 
     # Which versions are looked at.
 
-    def _slots(self) -> list[Slot]:
+    def slots(self) -> list[Slot]:
         """In the order of their versions."""
         state, versions = self.state, self.plan.versions
         readable = max(self.scope.since.get(name, 0) - 1 for name in self.truths.names)
@@ -84,6 +84,20 @@ class Part:
         found += [Slot(epoch_start(epoch), epoch_end(epoch), epoch) for epoch in range(base + 1, last + 1)]
         found += self._live_slots(epoch_end(state.newest) + 1) if self.scope.last is None else []
         return [slot for slot in found if any(map(slot.overlaps, self.lost))]
+
+    def is_in_one_slot(self) -> bool:
+        """Whether all of it is lost at versions of which one truth is computed in one go, whatever stratum it belongs to."""
+        slots = self.slots()
+        if len(slots) != 1 or self.truths.is_cyclic:
+            return False
+        (slot,) = slots
+        if any(r.min_version < slot.first or r.max_version > slot.last for r in self.lost):
+            return False
+        if slot.epoch is not None:
+            return True
+        spans = {self.plan.versions.batch_at(version) for version in (slot.first, slot.last)}
+        own = (run for run in self.truths.kept if run.map in self.truths.names and slot.overlaps(run))
+        return len(spans) == 1 and all(run.min_version >= slot.first for run in own)
 
     def _live_slots(self, first: int) -> list[Slot]:
         """Whole batches, from a version on (inclusive): as few as there can be, or of a cycle one for each batch that is live, and what lies between."""
@@ -98,7 +112,7 @@ class Part:
             end = versions.whole(run.max_version) + versions.places - 1
             if end < begin:
                 continue
-            if found and begin <= found[-1].last + 1:
+            if found and begin <= found[-1].last + (not self.truths.together):
                 found[-1] = replace(found[-1], last=max(end, found[-1].last))
             else:
                 found.append(Slot(begin, end))

@@ -22,7 +22,7 @@ import time
 from collections.abc import Callable, Collection, Sequence
 from contextlib import suppress
 
-from cumulus_ops.catalog.records import NewRun, Run
+from cumulus_ops.catalog.records import NewRun, Run, Step
 from cumulus_ops.epochs.checkpoint import correct, refresh
 from cumulus_ops.opening.runtime import Runtime
 from cumulus_ops.project.errors import Conflict, CumulusError, InputProblem
@@ -97,12 +97,10 @@ def _repair_next(
         mine = [run for run in waiting.values() if (run.map, run.access_path) in scope.copies]
         if not mine:
             return None
-        first = min(map(scope.place, mine))
-        part = tuple(run for run in mine if scope.place(run) == first)
-        names = frozenset(run.map for run in part)
         try:
             with rt.catalog.leases.step() as step:
-                found = Part(Truths(scope, state, names, frozenset(waiting), step), part).repair()
+                part = _choose_part(scope, state, mine, frozenset(waiting), step)
+                found = part.repair()
         except Conflict as conflict:
             if attempt == ATTEMPTS - 1:
                 raise (told_apart() if conflict.kind == "repair-told-apart" else conflict) from conflict
@@ -112,6 +110,34 @@ def _repair_next(
                     refresh(rt)
             continue
         rows = sum(run.rows for run in found.made)
-        on_progress(f"{', '.join(sorted(names))}: {len(part)} runs made again, {rows:,} rows in {found.seconds:.2f} s")
+        on_progress(
+            f"{', '.join(sorted(part.truths.names))}: {len(part.lost)} runs made again, {rows:,} rows in {found.seconds:.2f} s"
+        )
         return found
     raise AssertionError("unreachable")
+
+
+def _choose_part(scope: Scope, state: State, lost: Sequence[Run], missing: frozenset[int], step: Step) -> Part:
+    """The lost runs that are made again next: all of one batch or epoch in one go, the first ones first, if each belongs to one; or else those of the
+    shallowest groups."""
+
+    def part(runs: Sequence[Run], *, together: bool) -> Part:
+        names = frozenset(run.map for run in runs)
+        return Part(Truths(scope, state, names, missing, step, together), tuple(runs))
+
+    def kind(run: Run) -> tuple[bool, int]:
+        return run.map not in scope.rt.plan.base, scope.since.get(run.map, 0)
+
+    kinds: dict[tuple[bool, int], list[Run]] = {}
+    for run in lost:
+        kinds.setdefault(kind(run), []).append(run)
+    by_slot: dict[tuple[int, tuple[bool, int]], list[Run]] = {}
+    for key, runs in kinds.items():
+        for slot in part(runs, together=True).slots():
+            for run in filter(slot.overlaps, runs):
+                by_slot.setdefault((slot.first, key), []).append(run)
+    parts = [part(runs, together=True) for _, runs in sorted(by_slot.items())]
+    if sum(len(p.lost) for p in parts) == len(lost) and all(p.is_in_one_slot() for p in parts):
+        return parts[0]
+    first = min(map(scope.place, lost))
+    return part([run for run in lost if scope.place(run) == first], together=False)

@@ -116,14 +116,15 @@ class Slot:
 
 @dataclass
 class Truths:
-    """What some groups of one stratum hold. ``missing``: the ids of all runs that are missing just now, of deeper groups, too; ``again``: of a cycle what was
-    made of it so far."""
+    """What some groups hold. ``missing``: the ids of all runs that are missing just now, of other groups, too; ``again``: of a cycle what was made of it so
+    far. Groups of several strata are computed ``together`` at the versions of one slot; before these nothing of them is missing."""
 
     scope: Scope
     state: State
     names: frozenset[str]
     missing: frozenset[int]
     step: Step
+    together: bool = False
     again: list[Run] = field(default_factory=list)
 
     @property
@@ -139,7 +140,7 @@ class Truths:
     @cached_property
     def is_cyclic(self) -> bool:
         """Whether the groups are computed from each other."""
-        return self.plan.cyclic[self.plan.place_of[min(self.names)]]
+        return any(self.plan.cyclic[self.plan.place_of[name]] for name in self.names)
 
     @cached_property
     def kept(self) -> list[Run]:
@@ -183,13 +184,20 @@ class Truths:
             history = self._batches(slot) if upto is None else self._batches_at(slot, upto)
             return self._read_back([run for task in self._live_tasks(history, names) for run in self._run(task)])
         if slot.epoch < 0:
-            return self._read_back(self._run(self._given(names, (START,), self._stored())))
+            return self._read_back(self._run(self._given(names, (START,), self._others())))
         drivers: Mapping[str, str] = {}
         if slot.upto and self.rt.project.executor.kind != "spark":
             drivers = choose_drivers(self.plan, names, self._count_rows())
-        base = None if slot.upto else slot.epoch - 1
-        _, runs = fill_groups(self.rt, self.rt, names, drivers, base, slot.epoch, self._stored(), self.step)
+        base, stored = (None, self._others()) if slot.upto else (slot.epoch - 1, self._stored())
+        _, runs = fill_groups(
+            self.rt, self._only_whole_copies(names), names, drivers, base, slot.epoch, stored, self.step
+        )
         return self._read_back(runs)
+
+    def _only_whole_copies(self, names: frozenset[str]) -> Runtime:
+        """The project as if some groups had one copy, which has all columns: no other one is written then."""
+        paths = {name: paths[:1] if name in names else paths for name, paths in self.plan.paths.items()}
+        return replace(self.rt, plan=replace(self.plan, paths=paths))
 
     def _live_tasks(self, history: Sequence[HistoryEntry], names: frozenset[str]) -> Iterator[ExtendTask]:
         """What live batches add to groups: to those that follow from events alone by each batch's clock, to others by the one that they have."""
@@ -253,9 +261,11 @@ class Truths:
         return replace(task, memory=self.rt.project.memory_bytes, label=self.step.label)
 
     def _stored(self) -> list[Run]:
-        """What may be read to compute the groups. Of themselves only a cycle reads anything."""
-        if self.is_cyclic:
-            return [*self.kept, *self.again]
+        """What may be read to compute the groups. Of themselves only a cycle reads anything, or those that read each other."""
+        return [*self.kept, *self.again] if self.is_cyclic or self.together else self._others()
+
+    def _others(self) -> list[Run]:
+        """What there is of other groups."""
         return [run for run in self.kept if run.map not in self.names]
 
     def _count_rows(self) -> dict[str, int]:
