@@ -225,14 +225,18 @@ class Truths:
             IntegrityProblem: their clocks are not known.
         """
         span = self.plan.versions.span
-        batches = [entry.batch for entry in self.state.history]
-        batches += [b for b in self.rt.catalog.log.batches(since=self.state.newest + 1) if b.retracted_by is not None]
-        there = [b for b in batches if b.commit is not None and b.commit <= upto]
+        there = [b for b in self._once_live if b.commit is not None and b.commit <= upto]
         found = [b for b in there if span(b)[0] <= slot.last and span(b)[1] >= slot.first]
         if any(b.retracted_by == upto for b in found):
             raise told_apart()  # its corrections were taken back by the next commit
         left = [b for b in found if b.retracted_by is None or b.retracted_by > upto]
         return [HistoryEntry(b, self._clock_at(b, upto), 0) for b in left]
+
+    @cached_property
+    def _once_live(self) -> list[Batch]:
+        """The batches that are live, and those that were taken back."""
+        since = self.rt.catalog.log.batches(since=self.state.newest + 1)
+        return [entry.batch for entry in self.state.history] + [b for b in since if b.retracted_by is not None]
 
     def _clock_at(self, batch: Batch, upto: int) -> Clock:
         """The clock that a batch had at a commit, but for passes of corrections that have found nothing to correct."""
@@ -251,7 +255,8 @@ class Truths:
 
     @cached_property
     def _readings(self) -> Mapping[int, tuple[str, int | None]]:
-        return self.rt.catalog.commits.readings(0)
+        first = min(b.commit for b in self._once_live if b.commit is not None)
+        return self.rt.catalog.commits.readings(first - 1)
 
     def _given(self, names: frozenset[str], batches: Sequence[BatchRef], runs: Sequence[Run]) -> ExtendTask:
         given = frozenset(self.plan.groups) - names

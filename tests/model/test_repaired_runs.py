@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import tempfile
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from random import Random
@@ -16,7 +17,9 @@ from cumulus_ops.compute import kernel
 from cumulus_ops.deploying.changes import find_change
 from cumulus_ops.deploying.deploy import _begin, _fill_up, deploy
 from cumulus_ops.epochs import voting
+from cumulus_ops.epochs.setting_aside import retract
 from cumulus_ops.opening.runtime import Runtime, open_runtime
+from cumulus_ops.project.errors import Conflict, IntegrityProblem
 from cumulus_ops.repair.maps import repair_runs
 from tests.model.test_engine_against_interpreter import QUICK, World, _bounded
 from tests.model.test_extended_groups import ACTIONS, PROJECTS, act
@@ -51,6 +54,14 @@ def lose_and_repair(rt: Runtime, choose: Random) -> int:
     return len(lost)
 
 
+def take_back(rt: Runtime, choose: Random) -> None:
+    """Set a batch aside that is applied, unless derived maps have incorporated it."""
+    live = rt.catalog.commits.live_history(rt.catalog.commits.last_commit())
+    with suppress(Conflict), rt.catalog.leases.step() as step:
+        if live:
+            retract(rt, step, choose.choice(live), "a test says so")
+
+
 @pytest.mark.parametrize("name", PROJECTS)
 @settings(QUICK, max_examples=SEEDS)
 @given(data=st.data())
@@ -65,6 +76,8 @@ def test_lost_runs_of_random_histories(name: str, data: st.DataObject) -> None:
             for _ in range(data.draw(st.integers(1, 4))):
                 for _ in range(data.draw(st.integers(3, 12))):
                     act(world, data, data.draw(st.sampled_from(ACTIONS)))
+                if choose.random() < 0.3:
+                    take_back(rt, choose)
                 lost = lose_and_repair(rt, choose)
                 event(f"{min(lost, 3)} lost")
 
@@ -95,3 +108,18 @@ def test_lost_runs_of_projects_that_change(tmp_path: Path, seed: int) -> None:
             for epoch in range(rt.catalog.snapshots.oldest_readable(), rt.catalog.snapshots.newest() + 1):
                 world.check_snapshot(rt, epoch)
     assert lost
+
+
+def test_what_is_not_what_was_lost_is_refused(tmp_path: Path) -> None:
+    """As if the catalog said of a run that it has held something else."""
+    world = Deployed(tmp_path, seed=1)
+    with open_runtime(world.project) as rt:
+        while rt.catalog.snapshots.newest() < 1:
+            world.act(rt)
+        at = rt.catalog.commits.last_commit()
+        run = max(rt.catalog.commits.runs(at), key=lambda r: (r.map in rt.plan.base, r.rows))
+        assert run.total
+        with pytest.raises(IntegrityProblem, match="is not what was lost") as caught:
+            repair_runs(rt, [replace(run, total=run.total + 1)])
+        assert caught.value.kind == "repair-unproved"
+        assert rt.catalog.commits.last_commit() == at
