@@ -6,7 +6,8 @@ the files come out byte by byte as they were, and take the places of those that 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from itertools import islice
 
 from cumulus_ops.append.append import write_again
@@ -78,9 +79,8 @@ def _batches_of(rt: Runtime, batch: int) -> list[Batch]:
 
 def _repair_delivery(rt: Runtime, batches: Sequence[Batch], damages: Sequence[Damage], on_progress: Say) -> Outcome:
     then = rt.as_of(batches[0].epoch)
-    delivery = find_delivery(then, batches[0])
     done, left = [], []
-    with rt.catalog.leases.step() as step:
+    with find_delivery(then, batches[0]) as delivery, rt.catalog.leases.step() as step:
         reach("repair.before-files")
         written = write_again(then.project, _CatalogBefore(rt.catalog, batches[0].id), delivery, batches[0], step.label)
         reach("repair.before-commit")
@@ -115,8 +115,9 @@ def _name_files(
     return found
 
 
-def find_delivery(rt: Runtime, first: Batch) -> Delivery:
-    """A delivery that was appended, once more.
+@contextmanager
+def find_delivery(rt: Runtime, first: Batch) -> Iterator[Delivery]:
+    """A delivery that was appended, once more, to be read within.
 
     Raises:
         InputProblem: nothing has it any more.
@@ -128,7 +129,8 @@ def find_delivery(rt: Runtime, first: Batch) -> Delivery:
         folder = rt.project.landing / str(first.coordinator) / first.drop
         if not folder.is_dir():
             raise InputProblem("the drop is not there any more", kind="no-second-source", place=str(folder))
-        return drop_delivery(rt.project, folder)
+        yield drop_delivery(rt.project, folder)
+        return
     settings = next((s for s in rt.project.sources if s.name == first.space), None)
     if settings is None or settings.kind in ONCE_ONLY:
         message = f"source {first.space} hands over nothing twice"
@@ -138,11 +140,11 @@ def find_delivery(rt: Runtime, first: Batch) -> Delivery:
         position = _position_before(rt, first)
         found = (d for d in islice(source.poll(position), DELIVERIES) if d.name == first.drop)
         delivery = next(found, None)
+        if delivery is None:
+            raise InputProblem(f"source {first.space} does not hand it over any more", kind="no-second-source")
+        yield delivery
     finally:
         source.close()
-    if delivery is None:
-        raise InputProblem(f"source {first.space} does not hand it over any more", kind="no-second-source")
-    return delivery
 
 
 def _position_before(rt: Runtime, first: Batch) -> str | None:
