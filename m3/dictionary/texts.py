@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from m3.datatypes import BOOL, INT, LONGEST_TEXT, STRING, Type
+from m3.datatypes import BOOL, DOUBLE, INT, LONGEST_TEXT, STRING, Type
 from m3.dictionary.entry import Entry
 from m3.dictionary.types import Operand, Rule
 from m3.errors import ProgramError
@@ -103,6 +103,9 @@ TEXTS = (
     Entry("sha1", "SHA1(a): 40 hexadecimal digits of the text's UTF-8", TEXT, STRING, forms=("spark duckdb mysql snowflake | SHA1(s)", "spark mysql | SHA(s)"), spark="sha1(a)", examples={"SHA1('abc')": "a9993e364706816aba3e25717850c26c9cd0d89d"}),
     Entry("sha2", "SHA2(a, bits) of 224, 256, 384 or 512 bits, 0 for 256: hexadecimal digits of the text's UTF-8", ("string", "int"), STRING, fails=("out-of-domain",), blame=(1,), forms=("spark mysql snowflake | SHA2(s, bits)", "snowflake | SHA2(s) := sha2(s, 256)", "duckdb | SHA256(s) := sha2(s, 256)", "bigquery | TO_HEX(SHA256(s)) := sha2(s, 256)", "trino | TO_HEX(SHA256(TO_UTF8(s))) := upper(sha2(s, 256))"), spark="sha2(a, CAST(b AS INT))", duckdb="sha256(a)", examples={"SHA2('abc', 256)": "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"}),
     Entry("crc32", "the CRC-32 of the text's UTF-8, as in gzip", TEXT, INT, forms=("spark mysql | CRC32(s)",), spark="crc32(a)", examples={"CRC32('abc')": "891568578"}),
+    Entry("hamming", "HAMMING(a, b): at how many places two texts of one length differ", TEXT * 2, INT, fails=("out-of-domain",), forms=("duckdb | HAMMING(s, part)", "duckdb | MISMATCHES(s, part)", "trino | HAMMING_DISTANCE(s, part)"), spark="exactly_hamming(a, b)", differs={"duckdb": "bytes; an error of empty texts"}, examples={"HAMMING('toned', 'roses')": "3"}),
+    Entry("jaro", "Jaro's similarity, from 0 to 1: by the characters that both have near each other; of up to 255 characters", TEXT * 2, DOUBLE, fails=("out-of-domain",), forms=("duckdb | JARO_SIMILARITY(s, part)",), spark="exactly_jaro(a, b)", differs={"duckdb": "bytes"}, examples={"JARO_SIMILARITY('crate', 'trace')": "0.7333333333333333"}),
+    Entry("jaro_winkler", "Jaro's similarity, above 0.7 the greater the more of the first four characters are the same; of up to 255 characters", TEXT * 2, DOUBLE, fails=("out-of-domain",), forms=("duckdb | JARO_WINKLER_SIMILARITY(s, part)",), spark="exactly_jaro_winkler(a, b)", differs={"duckdb": "bytes"}, examples={"JARO_WINKLER_SIMILARITY('martha', 'marhta')": "0.9611111111111111"}),
     Entry("levenshtein", "LEVENSHTEIN(a, b): how many characters have to be changed, added or left out; of up to 255 characters", TEXT * 2, INT, fails=("out-of-domain",), forms=("postgres spark duckdb trino | LEVENSHTEIN(s, part)", "snowflake | EDITDISTANCE(s, part)"), spark="levenshtein(a, b)", differs={"duckdb": "bytes"}, examples={"LEVENSHTEIN('kitten', 'sitting')": "3"}),
     Entry("chr", "the character of a code point", ("int",), STRING, fails=("out-of-domain",), rises=(0,), distinct=True, forms=("CHR(n)", "CHAR(n)"), spark="CASE WHEN a BETWEEN 1 AND 1114111 AND NOT a BETWEEN 55296 AND 57343 OR a IS NULL THEN decode(unhex(lpad(hex(a), 8, '0')), 'UTF-32') ELSE CAST(raise_error('CHR of no character') AS STRING) END", differs={"spark": "the character of the number's last byte"}, errors={"duckdb": "a value"}, examples={"CHR(8364)": "€"}),
     Entry("strlen", "STRLEN(a) in bytes of UTF-8", forms=("duckdb | STRLEN(s) := octet_length(s)",)),

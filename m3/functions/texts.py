@@ -14,6 +14,7 @@ import re
 import zlib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from fractions import Fraction
 from functools import lru_cache
 from typing import Any
 
@@ -196,11 +197,48 @@ def _sha2(args: list[Any], _: Type) -> str:
 LONGEST_COMPARED = 255
 
 
+def _refuse_long(name: str, a: str, b: str) -> None:
+    if max(len(a), len(b)) > LONGEST_COMPARED:
+        message = f"{name} of {max(len(a), len(b))} characters"
+        raise ValueProblem(message, kind="out-of-domain", hint=f"LEFT(text, {LONGEST_COMPARED})")
+
+
+def _hamming(args: list[Any], _: Type) -> int:
+    a, b = args
+    if len(a) != len(b):
+        message = f"HAMMING of {len(a)} and {len(b)} characters"
+        raise ValueProblem(message, kind="out-of-domain", hint="RPAD them to one length, or LEVENSHTEIN")
+    return sum(c != d for c, d in zip(a, b, strict=True))
+
+
+def _jaro(a: str, b: str) -> Fraction:
+    """From the characters that both have within half of the longer one's length, each taken once, and how many of them are in another order."""
+    _refuse_long("JARO", a, b)
+    reach = max(max(len(a), len(b)) // 2 - 1, 0)
+    taken: list[int] = []
+    mine: list[str] = []
+    for i, c in enumerate(a):
+        near = (j for j in range(max(0, i - reach), min(len(b), i + reach + 1)) if b[j] == c and j not in taken)
+        found = next(near, None)
+        if found is not None:
+            taken.append(found)
+            mine.append(c)
+    if not taken:
+        return Fraction(0)
+    common, moved = len(taken), sum(c != b[j] for c, j in zip(mine, sorted(taken), strict=True)) // 2
+    return (Fraction(common, len(a)) + Fraction(common, len(b)) + Fraction(common - moved, common)) / 3
+
+
+def _jaro_winkler(args: list[Any], _: Type) -> float:
+    a, b = args
+    found = _jaro(a, b)
+    same = next((i for i, (c, d) in enumerate(zip(a[:4], b[:4], strict=False)) if c != d), min(len(a), len(b), 4))
+    return float(found + Fraction(same, 10) * (1 - found) if found > Fraction(7, 10) else found)
+
+
 def _levenshtein(args: list[Any], _: Type) -> int:
     a, b = args
-    if max(len(a), len(b)) > LONGEST_COMPARED:
-        message = f"LEVENSHTEIN of {max(len(a), len(b))} characters"
-        raise ValueProblem(message, kind="out-of-domain", hint=f"LEFT(text, {LONGEST_COMPARED})")
+    _refuse_long("LEVENSHTEIN", a, b)
     costs = list(range(len(b) + 1))
     for i, c in enumerate(a, 1):
         before, costs[0] = costs[0], i
@@ -241,6 +279,9 @@ KERNELS: Mapping[str, Compute] = {
     "sha1": lambda args, _: hashlib.sha1(args[0].encode(), usedforsecurity=False).hexdigest(),
     "sha2": _sha2,
     "crc32": lambda args, _: zlib.crc32(args[0].encode()),
+    "hamming": _hamming,
+    "jaro": lambda args, _: float(_jaro(*args)),
+    "jaro_winkler": _jaro_winkler,
     "levenshtein": _levenshtein,
     "upper": lambda args, _: args[0].upper(),
     "lower": lambda args, _: args[0].lower(),

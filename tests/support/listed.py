@@ -101,7 +101,8 @@ def _is_json_of(row: Mapping[str, Any], form: str, ours: Any, theirs: Any) -> bo
 #: Row of the dictionary and database -> where it differs.
 WHERE: Mapping[tuple[str, str], Where] = {
     ("upper", "postgres"): _has("ß"), ("upper", "duckdb"): _has("ß"), ("lower", "postgres"): _has("İ"), ("lower", "duckdb"): _has("İ"),
-    ("reverse", "duckdb"): _has_accents, ("levenshtein", "duckdb"): _is_odd_text, ("initcap", "postgres"): _has("ß"), ("initcap", "spark"): _has("ß"),
+    ("reverse", "duckdb"): _has_accents, ("levenshtein", "duckdb"): _is_odd_text, ("jaro", "duckdb"): _is_odd_text, ("jaro_winkler", "duckdb"): _is_odd_text,
+    ("hamming", "duckdb"): lambda row, form, ours, theirs: _is_odd_text(row) or ours == 0, ("initcap", "postgres"): _has("ß"), ("initcap", "spark"): _has("ß"),
     ("lpad", "duckdb"): lambda row, *_: row["fill"] == "", ("rpad", "duckdb"): lambda row, *_: row["fill"] == "",
     ("split_part", "duckdb"): lambda row, *_: row["delimiter"] == "", ("json_text", "duckdb"): _has("1.50"), ("json_value", "duckdb"): _has("1.50"), ("json_value", "postgres"): _is_json_of,
     ("sign", "postgres"): _is_nan, ("sign", "duckdb"): _is_nan, ("mod", "duckdb"): lambda row, form, ours, theirs: theirs == FAILED and row["z"] == -1,

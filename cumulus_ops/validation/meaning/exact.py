@@ -317,6 +317,40 @@ def _deviation_of_values(_: Type, values: Any) -> Any:
     return float((apart[(len(apart) - 1) // 2] + apart[len(apart) // 2]) / 2)
 
 
+def _hamming(_: Type, a: str, b: str) -> int:
+    return sum(map(str.__ne__, a, b)) if len(a) == len(b) else int("texts of two lengths")
+
+
+def _similarity(_: Type, a: str, b: str) -> float:
+    """Jaro's: each character of one text takes the first free one like it in the other, not farther than half of the longer text."""
+    return float(_jaro(a, b))
+
+
+def _jaro(a: str, b: str) -> Fraction:
+    if max(len(a), len(b)) > 255:
+        raise ValueError("texts that are too long")
+    reach, free = max(len(a), len(b)) // 2 - 1, dict(enumerate(b))
+    pairs = []
+    for i, c in enumerate(a):
+        j = min((j for j, d in free.items() if c == d and abs(i - j) <= max(reach, 0)), default=None)
+        if j is not None:
+            pairs.append((c, j))
+            del free[j]
+    if not pairs:
+        return Fraction(0)
+    theirs = [b[j] for j in sorted(j for _, j in pairs)]
+    moved = sum(c != d for (c, _), d in zip(pairs, theirs, strict=True)) // 2
+    m = len(pairs)
+    return (Fraction(m, len(a)) + Fraction(m, len(b)) + Fraction(m - moved, m)) / 3
+
+
+def _winkler(_: Type, a: str, b: str) -> float:
+    found, prefix = _jaro(a, b), 0
+    while prefix < 4 and a[prefix : prefix + 1] == b[prefix : prefix + 1] != "":
+        prefix += 1
+    return float(found if found * 10 <= 7 else found + prefix * (1 - found) / 10)
+
+
 def _width_bucket(_: Type, value: Any, low: Any, high: Any, count: int) -> int:
     """How many ends of parts are not above the value, and one more within."""
     if math.isinf(value):
@@ -528,6 +562,9 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
     "parse_date": _parse_date,
     "try_parse_date": _try_parse_date,
     "double_to_text": lambda _, value: repr(value + 0.0),
+    "hamming": _hamming,
+    "jaro": _similarity,
+    "jaro_winkler": _winkler,
     "initcap": _initcap,
     "repeat": _repeat,
     "replace": _replace,
