@@ -138,7 +138,7 @@ def bounds(table: Table) -> list[Bound]:
         for entry in row:
             target = table.column_of.get(entry.origin)
             low = (
-                _next_free(table, max(low, *(table.markers.get(c, 0) for c in entry.children), 0))
+                _next_free(table, max([low, *(table.markers.get(c, low) for c in entry.children)]))
                 if target is None
                 else target
             )
@@ -192,7 +192,7 @@ def fill_in_order(table: Table) -> Columns:
         if entry.origin in table.column_of:
             column = table.column_of[entry.origin]
         else:
-            column = _next_free(table, max(column, *(table.markers.get(child, 0) for child in entry.children), 0))
+            column = _next_free(table, max([column, *(table.markers.get(c, column) for c in entry.children)]))
         placed[column] = entry.origin
         column += 1
     return placed

@@ -6,10 +6,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from m3.recovery.clock import parse_clock
+from m3.recovery.clock import Clock, parse_clock
 from m3.recovery.graph import flow_of
 from m3.recovery.messages import Ask, Data, Hold, Mark, Recovered, Report, Resume, Stable, Start, Started
 from m3.recovery.node import Node
+from m3.recovery.replaying import Replay
 
 #: One line, as long as diffs have to be told apart by where they come from.
 LINE = flow_of([("s", "a"), ("a", "b"), ("b", "c")])
@@ -151,3 +152,35 @@ def test_diffs_that_come_late_are_folded() -> None:
     assert not log.note(parse_clock("a:4 [s:5]"))
     assert log.at("a", 4) == parse_clock("a:4 [s:5]")
     assert log.at("a", 5) is None is log.at("x", 1)
+
+
+def data(text: str, payload: str = "x") -> Data:
+    """A message of ``A1`` or ``A2`` to ``B``."""
+    diff = parse_clock(text)
+    return Data(diff.node, "B", (1, 2), diff, payload)
+
+
+def test_a_replay_waits_for_what_may_still_come() -> None:
+    replay = Replay({3: ("A1", 2), 4: ("A2", 1)}, 4, {"A1", "A2"}, ())
+    assert not replay.is_ready({"A1": Clock("A1", 1), "A2": Clock("A2", 0)})
+    replay.buffer.append(data("A1:2"))
+    assert not replay.is_ready({"A1": Clock("A1", 2), "A2": Clock("A2", 0)})
+    assert replay.known == {3: ("A1", 2), 4: ("A2", 1)}
+    assert replay.is_ready({"A1": Clock("A1", 2), "A2": Clock("A2", 1)})  # it was passed by
+    assert replay.known == {3: ("A1", 2)}
+
+
+def test_a_table_is_solved_only_where_somebody_could_have_seen_another_order() -> None:
+    reports = tuple(Report(child, "B", 2, Clock("B", 4), observed) for child, observed in (("C1", 1), ("C2", 2)))
+    gets = {"x": ("C1",), "y": ("C2",), "-": ()}
+
+    def placed(*messages: Data, parents: str, children: str) -> tuple[object, int]:
+        replay = Replay({5: ("A1", 3)}, 5, set(), reports, list(messages))
+        columns = replay.place(2, parents.split(), children.split(), lambda message: gets[message.payload])
+        return dict(columns), replay.counts["tables"]
+
+    row = (data("A1:1", "y"), data("A1:2", "-"), data("A1:3", "x"))
+    other = data("A2:1", "x")
+    assert placed(*row, other, parents="A1 A2", children="C1") == ({5: ("A1", 3)}, 0)
+    assert placed(*row, parents="A1", children="C1 C2") == ({3: ("A1", 1), 5: ("A1", 3)}, 0)
+    assert placed(*row, other, parents="A1 A2", children="C1 C2") == ({3: ("A1", 1), 5: ("A1", 3)}, 1)

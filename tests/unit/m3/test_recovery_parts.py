@@ -15,7 +15,7 @@ from m3.recovery.controller import Controller, Heartbeats
 from m3.recovery.graph import RecoveryError, ancestors, flow_of, longest_chain, neighbourhood, paths, segment_flow
 from m3.recovery.logs import DiffLog, Output, PayloadLog
 from m3.recovery.messages import Recovered, Report, Started
-from m3.recovery.table import Input, Table, count_orders, count_tables, fill_in_order, solve, tables
+from m3.recovery.table import Input, Table, bounds, count_orders, count_tables, fill_in_order, solve, tables
 
 # --- clocks --------------------------------------------------------------------------------------------------------------
 
@@ -72,6 +72,14 @@ def test_a_clock_of_some_levels_does_not_grow_with_the_depth_below(seed):
     if far and not any(len(path) < levels for path in paths(flow, node, levels)):
         assert zero_clock(deeper, node, levels) == zero_clock(flow, node, levels)
     assert zero_clock(flow, node, levels) == zero_clock(flow, node).cut(levels)
+
+
+def test_what_a_clock_says_of_itself():
+    clock = parse_clock("H:8 [C:7 [A:5 B:6] F:8 [C:8 D:1]]")
+    assert (clock.size, clock.time_of("C"), clock.time_of("X"), clock.origin) == (7, 7, 0, ("C", 7))
+    linear = {"H:1": True, "H:1 [A:1 [B:2]]": True, "H:1 [A:1 B:2]": False, "H:1 [C:2 [A:1 B:1]]": False}
+    assert {text: parse_clock(text).is_linear for text in linear} == linear
+    assert parse_clock("H:1").origin is None
 
 
 def test_a_diff_of_another_root_is_refused():
@@ -164,6 +172,23 @@ def test_the_first_table_is_found_without_going_back(seed):
         assert looked.call_count == table.last - table.first + 2
 
 
+def test_bounds_are_pushed_through_the_rows():
+    """Three of one parent before a target, free columns on both its sides; another parent's after its own target."""
+    inputs = tuple(
+        Input(*origin) for origin in (("A", 1, ()), ("A", 2, ("C",)), ("A", 3, ()), ("B", 1, ()), ("B", 2, ()))
+    )
+    table = Table(1, 7, {6: ("A", 3), 2: ("B", 1)}, {"C": 3}, inputs)
+    assert table.free == (1, 3, 4, 5, 7)
+    found = {str(bound.input): (bound.low, bound.high, bound.columns) for bound in bounds(table)}
+    assert found == {
+        "A:1": (1, 4, (1, 3, 4)),
+        "A:2": (3, 5, (3, 4, 5)),
+        "A:3": (6, 6, (6,)),
+        "B:1": (2, 2, (2,)),
+        "B:2": (3, None, (3, 4, 5, 7)),
+    }
+
+
 def test_a_table_of_a_thousand_columns_is_solved_at_once():
     inputs = [Input(f"A{i % 7}", i // 7 + 1, (f"C{i % 3}",)) for i in range(1_000)]
     targets = {i + 1: inputs[i].origin for i in range(0, 1_000, 5)} | {1_000: inputs[-1].origin}
@@ -219,6 +244,20 @@ def test_what_is_cut_off_a_diff_log_is_still_in_its_clocks(seed):
     assert not longest or not cut.note(parse_clock(f"H:{longest} [A:1]"))
 
 
+def test_a_diff_log_begins_with_nothing_and_forgets_what_is_folded():
+    log = DiffLog(roots=frozenset("H"))
+    assert not log.note(Clock("C", 1))  # no root of it
+    assert not log.note(Clock("H", 0))  # no message
+    assert log.clock_at("H", 3) == Clock("H", 0)
+    assert log.note(Clock("H", 1))
+    log.fold(parse_clock("H:2 [C:2]"))
+    assert not log.note(Clock("H", 2))
+    assert log.at("H", 1) is None
+    assert str(log.clock_at("H", 1)) == "H:2 [C:2]"
+    log.truncate("H", 1)
+    assert not log.note(Clock("H", 2))
+
+
 def test_of_two_diffs_of_a_message_the_one_with_more_levels_is_kept():
     log = DiffLog(roots=frozenset("HC"))
     assert log.note(parse_clock("H:1 [C:2]"))
@@ -267,8 +306,17 @@ def test_a_neighbourhood_is_who_sends_to_the_lost_and_who_hears_of_them():
     assert str(neighbourhood(flow, ["b", "c"])) == "a | c b | d"
     assert str(neighbourhood(flow, ["c"])) == "b | c | d"
     assert longest_chain(flow, ["b", "c", "e"]) == ["b", "c"]
+    assert longest_chain(flow, ["b", "c", "d", "x"]) == ["b", "c", "d"]
+    assert longest_chain(flow, []) == []
     assert ancestors(flow, "d", 1) == {"c", "x"}
     assert ancestors(flow, "d", 2) == {"b", "c", "x"}
+
+
+def test_only_cycles_are_refused_also_those_of_one_node():
+    assert flow_of([("a", "b")], cycles="refuse").children == {"a": ("b",), "b": ()}
+    assert flow_of([("a", "a"), ("a", "b")]).children == {"a": ("b",), "b": ()}
+    with pytest.raises(RecoveryError, match="a send to each other"):
+        flow_of([("a", "a")], cycles="refuse")
 
 
 @pytest.mark.parametrize("name", ["", "a b", "a:1", "a[", "a,b"])
