@@ -65,7 +65,7 @@ drop what was put aside                       the row, which it locks, waits for
 see, recognise drops                          each is recorded once, or its row is locked
 set a file aside
 record that a step fails                      each is recorded once, or its row is locked
-record damages                                each is recorded once
+record damages                       locks    what is recorded already
 begin a recovery **                  locks    nobody else repairs, and nobody switches to another revision
 take, renew, end a lease
 ======================  ===========  =======  ==================================================================

@@ -83,18 +83,17 @@ class Repairs(Part):
             found: what is damaged.
             looked_at: the files that were looked at; None: all.
         """
-        known = {_key(damage): damage for damage in self.damages()}
-        new = {_key(damage): damage for damage in found}
-        gone = [key for key in known if key not in new and (looked_at is None or key[1] in looked_at)]
-        fresh = [damage for key, damage in new.items() if key not in known]
-        if not gone and not fresh:
+        gone, fresh = _compare(self.damages(), found, looked_at)
+        if not gone and not fresh:  # as it is most often
             return
         d, at = t.damage.c, now().timestamp()
         with self._db.begin() as connection:
+            self._db.lock(connection)
+            known = [KnownDamage(**row._asdict()) for row in connection.execute(select(*[d[name] for name in FIELDS]))]
+            gone, fresh = _compare(known, found, looked_at)  # somebody else may have recorded it meanwhile
             for kind, file, offset in gone:
-                connection.execute(
-                    delete(t.damage).where(d.kind == kind, d.file == file, d.offset.is_not_distinct_from(offset))
-                )
+                mine = (d.kind == kind, d.file == file, d.offset.is_not_distinct_from(offset))
+                connection.execute(delete(t.damage).where(*mine))
             rows = [{**{name: getattr(damage, name) for name in FIELDS}, "found_at": at} for damage in fresh]
             if rows:
                 connection.execute(insert(t.damage), rows)
@@ -153,6 +152,15 @@ def recovery_under_way(connection: Connection) -> Recovery | None:
     """The one whose process is there still."""
     row = _read(connection)
     return None if row is None or not _is_held(row) else Recovery(moment_of(row.begun_at), row.doing)
+
+
+def _compare(
+    known: Collection[KnownDamage], found: Collection[KnownDamage], looked_at: Collection[str] | None
+) -> tuple[list[tuple[str, str, int | None]], list[KnownDamage]]:
+    """What is known and is not so any more, and what is new."""
+    old, new = {_key(damage) for damage in known}, {_key(damage): damage for damage in found}
+    gone = [key for key in old if key not in new and (looked_at is None or key[1] in looked_at)]
+    return gone, [damage for key, damage in new.items() if key not in old]
 
 
 def _key(damage: KnownDamage) -> tuple[str, str, int | None]:

@@ -56,13 +56,18 @@ def fsck(folder: Path, sample: float | None, as_json: bool) -> None:
         show = progress_lines((lambda _: None) if as_json else out.print)
         if damages := look_at_claim(project):  # it keeps the rest from being looked at
             require_intact(Report({}, 0, 0.0, tuple(damages)))
-        with open_runtime(project, "inprocess", complete=False) as runtime:
-            report = find_damages(runtime, show, None if sample is None else Sample.today(sample))
+        report = _fsck(project, show, None if sample is None else Sample.today(sample))
         if as_json:
             print_json(report)
         else:
             out.print(summary(report))
         require_intact(report)
+
+
+@resumes
+def _fsck(project: Project, show: Callable[[Progress], None], sample: Sample | None) -> Report:
+    with open_runtime(project, "inprocess", complete=False) as runtime:
+        return find_damages(runtime, show, sample)
 
 
 def progress_lines(

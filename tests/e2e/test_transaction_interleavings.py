@@ -46,6 +46,7 @@ from cumulus_ops.catalog.records import (
     Validation,
     ViewError,
 )
+from cumulus_ops.catalog.repairs import KnownDamage
 from cumulus_ops.catalog.revisions import Changes
 from cumulus_ops.catalog.tables import metadata
 from cumulus_ops.catalog.values import SealChange, Sealing
@@ -61,7 +62,7 @@ PREEMPTIONS = int(os.environ.get("PREEMPTIONS", "2"))
 #: Of times nothing is asked; the others are numbers that a rolled back transaction may have skipped.
 IGNORED = {
     *("voted_at", "sealed_at", "committed_at", "recorded_at", "validated_at", "expires", "ends_at", "covers"),
-    *("first_seen", "registered_at", "made_at"),
+    *("first_seen", "registered_at", "made_at", "found_at", "begun_at"),
 }
 #: By the one clock all epochs are over, by the other they last for long.
 PAST = Rhythm(datetime.datetime(2020, 1, 1, tzinfo=datetime.UTC), datetime.timedelta(seconds=30), 3)
@@ -143,6 +144,7 @@ def _plain(table: str, row: dict[str, object], names: Mapping[object, object]) -
         "delivery",
         "file_aside",
         "seal_value",
+        "damage",
     ):
         del kept["id"]
     return tuple(kept.items())
@@ -401,6 +403,10 @@ def _say(
     return make
 
 
+def _damage(file: str) -> KnownDamage:
+    return KnownDamage("log", file, None, "a file", "missing", "it is missing", "a hint")
+
+
 OPERATIONS: dict[str, Make] = {
     "register for values": _say(1, "v", registers=("shared", "new", "x")),
     "register for values elsewhere": _say(2, "v", registers=("x", "new")),
@@ -501,6 +507,10 @@ OPERATIONS: dict[str, Make] = {
     "record a backup": lambda w: lambda c: c.backups.record(LastBackup(w.last, 0, 1.0, 1.0, 1, "here", "{}", True)),
     "record an older one": lambda w: lambda c: c.backups.record(LastBackup(1, 0, 1.0, 1.0, 1, "there", "{}", True)),
     "make no more backups": lambda w: lambda c: c.backups.let_go(),
+    "record damages": lambda w: lambda c: c.repairs.record([_damage("a"), _damage("b")]),
+    "record others": lambda w: lambda c: c.repairs.record([_damage("b"), _damage("c")], ["a"]),
+    "begin a recovery": lambda w: lambda c: c.repairs._begin(_step(w)),
+    "begin it elsewhere": lambda w: lambda c: c.repairs._begin(SLOW),
 }
 
 
@@ -621,6 +631,11 @@ BACKUPS = (
     *("hold for a first backup", "record a backup", "record an older one", "make no more backups"),
     *("collect garbage", "commit merge"),
 )
+#: What is damaged, and who repairs it.
+DAMAGES = (
+    *("record damages", "record others", "begin a recovery", "begin it elsewhere"),
+    *("commit repair", "collect garbage"),
+)
 #: How another revision comes about, and what may not happen to what it has read.
 DEPLOYING = (
     "begin a deployment",
@@ -648,6 +663,7 @@ USUAL = tuple(
         *FINALS[:4],
         *REPAIRS[:2],
         *BACKUPS[:4],
+        *DAMAGES[:4],
         *SOURCES,
         *DEPLOYING,
         *itertools.chain(*VALUES),
@@ -666,6 +682,7 @@ USUAL = tuple(
         (1, NETS),
         (1, REPAIRS),
         (1, BACKUPS),
+        (1, DAMAGES),
         (3, ONCE_SEALED),
     ],
 )
