@@ -5,12 +5,18 @@ from __future__ import annotations
 import shutil
 from pathlib import Path
 
+import pyarrow as pa
+from deltalake import DeltaTable, write_deltalake
+
 from cumulus_ops.epochs.driver import run_waiting
 from cumulus_ops.opening.runtime import Runtime, initialise, open_runtime
+from cumulus_ops.project.project_file import load_project
 from cumulus_ops.repair.fsck import fsck
 from cumulus_ops.repair.recover import recover
+from tests.support.debezium import Connector, text_of
 from tests.unit.repair.test_any_file_is_lost import forget, land, project_in
 from tests.unit.sources.test_named_sources import project_with
+from tests.unit.sources.test_sources_in_projects import DEBEZIUM, ORDER, project_file
 
 
 def lose_log(rt: Runtime, relation: str, epoch: int) -> Path:
@@ -60,3 +66,33 @@ def test_what_nothing_has_any_more_is_told(tmp_path: Path) -> None:
         land(project, 2)
         run_waiting(rt, validating=False)  # what is read of the past is in the maps
         assert rt.catalog.snapshots.newest() == 2
+
+
+def test_messages_of_debezium_and_versions_of_a_delta_table_are_read_once_more(tmp_path: Path) -> None:
+    for kind, folder in ((DEBEZIUM, tmp_path / "messages"), ("delta, tables: {lines: lake/lines}", tmp_path / "lake")):
+        project_file(folder, kind)
+        if kind is DEBEZIUM:
+            line, connector = {"order_id": 1, "no": 1, "qty": 1}, Connector()
+            messages = connector.transaction(
+                [("c", "orders", None, {**ORDER, "price": None}), ("c", "lines", None, line)]
+            )
+            messages += connector.transaction([("c", "orders", None, ORDER), ("c", "lines", None, line)])
+            (folder / "stream").mkdir()
+            (folder / "stream" / "a.json").write_text(text_of(messages))
+        else:
+            new = pa.table({"order_id": [1, 2], "no": [1, 1], "qty": [3, 4]})
+            write_deltalake(str(folder / "lake" / "lines"), new, configuration={"delta.enableChangeDataFeed": "true"})
+        project = load_project(folder)
+        initialise(project)
+        with open_runtime(project) as rt:
+            run_waiting(rt, validating=False)
+            if kind is not DEBEZIUM:
+                DeltaTable(str(folder / "lake" / "lines")).delete("order_id = 1")
+                run_waiting(rt, validating=False)
+            lose_log(rt, "lines", rt.catalog.snapshots.newest())
+            for rows in rt.catalog.deliveries.quarantined_rows():
+                (project.state / rows.path).unlink()
+            outcome = recover(rt).outcome
+            assert outcome.left == ()
+            assert len(outcome.done) == (3 if kind is DEBEZIUM else 1)
+            assert fsck(rt).damages == ()
