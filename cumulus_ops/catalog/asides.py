@@ -21,8 +21,7 @@ from cumulus_ops.catalog.database import Part
 from cumulus_ops.catalog.finals import refuse_below_finals
 from cumulus_ops.catalog.key_indexes import change_key_indexes, lock_key_indexes
 from cumulus_ops.catalog.members import read_membership
-from cumulus_ops.catalog.recipes import Recipe
-from cumulus_ops.catalog.records import HistoryEntry, KeyChange, NewRun
+from cumulus_ops.catalog.records import HistoryEntry, KeyChange, NewRun, Recipe
 from cumulus_ops.project.errors import Conflict, InputProblem
 
 __all__ = ["FAILURES", "RETRIES", "UNENDED", "Asides", "not_aside"]

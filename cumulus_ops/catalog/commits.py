@@ -13,13 +13,13 @@ from cumulus_ops.catalog import tables as t
 from cumulus_ops.catalog.database import ClockS, Database, Part
 from cumulus_ops.catalog.leases import Leases
 from cumulus_ops.catalog.log import BATCH_FIELDS
-from cumulus_ops.catalog.recipes import Recipe
 from cumulus_ops.catalog.records import (
     EVER,
     Batch,
     Clock,
     HistoryEntry,
     NewRun,
+    Recipe,
     Refresh,
     Run,
     SharedClock,

@@ -118,7 +118,7 @@ import time
 from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 from sqlalchemy import (
     URL,
@@ -146,12 +146,9 @@ from sqlalchemy.sql.expression import FunctionElement
 
 from cumulus_ops.catalog import tables as t
 from cumulus_ops.catalog.identity import Identity, generation_over
-from cumulus_ops.catalog.records import NewRun, step_of
+from cumulus_ops.catalog.records import NewRun, Recipe, step_of
 from cumulus_ops.project.errors import Conflict, RevisionOver, SetupProblem
 from cumulus_ops.project.names import hide, require_clear, shown_url
-
-if TYPE_CHECKING:
-    from cumulus_ops.catalog.recipes import Recipe
 
 __all__ = [
     "READ_ONLY",

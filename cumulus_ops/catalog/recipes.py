@@ -30,25 +30,9 @@ from sqlalchemy import Connection, func, select, update
 
 from cumulus_ops.catalog import tables as t
 from cumulus_ops.catalog.database import Part
+from cumulus_ops.catalog.records import Recipe
 
-__all__ = ["CommitRecord", "Recipe", "Recipes", "forget_recipes"]
-
-
-@dataclass(frozen=True)
-class Recipe:
-    """See the module. ``since`` and ``upto`` are commits or epochs; ``revision``: None for the current one."""
-
-    read_at: int | None = None
-    batch: int | None = None
-    since: int | None = None
-    upto: int | None = None
-    revision: int | None = None
-
-    def to_json(self) -> str | None:
-        """What of it has no column of its own; None if that is nothing."""
-        found = {"batch": self.batch, "since": self.since, "upto": self.upto}
-        found = {name: what for name, what in found.items() if what is not None}
-        return json.dumps(found, separators=(",", ":")) if found else None
+__all__ = ["CommitRecord", "Recipes", "forget_recipes"]
 
 
 @dataclass(frozen=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+import json
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -32,6 +33,7 @@ __all__ = [
     "NewRun",
     "ProgramRecord",
     "QuarantinedRows",
+    "Recipe",
     "Refresh",
     "Repeats",
     "Run",
@@ -455,6 +457,23 @@ class Refresh:
     expected: int
     runs: tuple[NewRun, ...]
     corrected: Mapping[int, int]
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """How the runs of a commit came to be (:mod:`cumulus_ops.catalog.recipes`). ``since`` and ``upto`` are commits or epochs; ``revision``: None for the current one."""
+
+    read_at: int | None = None
+    batch: int | None = None
+    since: int | None = None
+    upto: int | None = None
+    revision: int | None = None
+
+    def to_json(self) -> str | None:
+        """What of it has no column of its own; None if that is nothing."""
+        found = {"batch": self.batch, "since": self.since, "upto": self.upto}
+        found = {name: what for name, what in found.items() if what is not None}
+        return json.dumps(found, separators=(",", ":")) if found else None
 
 
 @dataclass(frozen=True)

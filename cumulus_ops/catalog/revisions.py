@@ -20,8 +20,7 @@ from cumulus_ops.catalog.database import ClockS, Database, Part, now
 from cumulus_ops.catalog.epochs import in_utc
 from cumulus_ops.catalog.leases import Leases, is_gone
 from cumulus_ops.catalog.program import revision_values
-from cumulus_ops.catalog.recipes import Recipe
-from cumulus_ops.catalog.records import Clock, NewRun, ProgramRecord, Step
+from cumulus_ops.catalog.records import Clock, NewRun, ProgramRecord, Recipe, Step
 from cumulus_ops.catalog.repairs import recovery_under_way
 from cumulus_ops.project.errors import Conflict, InputProblem, NotYet
 
