@@ -8,11 +8,13 @@ from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from random import Random
+from typing import Any
 
 import pytest
 from hypothesis import event, given, settings
 from hypothesis import strategies as st
 
+from cumulus_ops.catalog.records import Run
 from cumulus_ops.compute import kernel
 from cumulus_ops.deploying.changes import find_change
 from cumulus_ops.deploying.deploy import _begin, _fill_up, deploy
@@ -20,11 +22,14 @@ from cumulus_ops.epochs import voting
 from cumulus_ops.epochs.setting_aside import retract
 from cumulus_ops.opening.runtime import Runtime, open_runtime
 from cumulus_ops.project.errors import Conflict, IntegrityProblem
+from cumulus_ops.repair.differences import Part
 from cumulus_ops.repair.maps import repair_runs
-from tests.model.test_engine_against_interpreter import QUICK, World, _bounded
+from tests.model.test_engine_against_interpreter import PROGRAMS, QUICK, World, _bounded
 from tests.model.test_extended_groups import ACTIONS, PROJECTS, act
-from tests.support.losing import choose_runs, held, lose
+from tests.support.histories import Local, Player, random_history
+from tests.support.losing import choose_runs, choose_told_apart, held, lose
 from tests.support.projects import make_project
+from tests.support.random_programs import RELATIONS
 from tests.support.sharing import initialise_again
 from tests.support.worlds import World as Deployed
 
@@ -38,10 +43,10 @@ def bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(voting, "tick_if_due", lambda *_: False)  # ticks come when a test says so
 
 
-def lose_and_repair(rt: Runtime, choose: Random) -> int:
+def lose_and_repair(rt: Runtime, choose: Random, chosen: list[Run] | None = None) -> int:
     """Lose some runs, make them again and compare; returns how many were lost."""
     before = held(rt)
-    lost = choose_runs(rt, choose)
+    lost = choose_runs(rt, choose) if chosen is None else chosen
     lose(rt, lost)
     repaired = repair_runs(rt, lost)
     assert {run.id for run in repaired.lost} == {run.id for run in lost}
@@ -127,3 +132,25 @@ def test_what_is_not_what_was_lost_is_refused(tmp_path: Path) -> None:
             repair_runs(rt, [replace(run, total=run.total + 1)])
         assert caught.value.kind == "repair-unproved"
         assert rt.catalog.commits.last_commit() == at
+
+
+def test_what_a_clock_tells_apart_is_made_again_one_by_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The runs of a batch and of its correction are lost together, and another batch has read the first of them only."""
+    levels, looked = Part._levels, list[int]()
+
+    def noted(*args: Any) -> list[tuple[int | None, list[Run]]]:
+        found = levels(*args)
+        looked.append(len(found))
+        return found
+
+    monkeypatch.setattr(Part, "_levels", noted)
+    project = make_project(tmp_path, RELATIONS, **PROGRAMS["self-join"])
+    initialise_again(project, "batch")
+    with open_runtime(project) as rt:
+        player = Player([Local(rt)])
+        for step in random_history(1, steps=60):
+            player.step(step)
+            lost = choose_told_apart(rt)
+            if lost:
+                lose_and_repair(rt, Random(0), lost)
+    assert max(looked) > 1

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Collection
 from random import Random
 
@@ -10,9 +11,10 @@ from cumulus_ops.compute import reading
 from cumulus_ops.maps import packs
 from cumulus_ops.opening.runtime import Runtime
 from cumulus_ops.project.versions import epoch_end, epoch_of
+from cumulus_ops.repair.truths import State
 from tests.support.staging import Rows, copy_entries
 
-__all__ = ["Held", "choose_runs", "held", "lose"]
+__all__ = ["Held", "choose_runs", "choose_told_apart", "held", "lose"]
 
 #: By who reads (a clock, or everybody else) what each copy of each map holds, as far as versions are told apart.
 Held = dict[object, Rows]
@@ -34,6 +36,18 @@ def choose_runs(rt: Runtime, choose: Random) -> list[Run]:
         else (lambda r: (r.map, r.access_path) == (run.map, run.access_path))
     )
     return [r for r in runs if same(r)]
+
+
+def choose_told_apart(rt: Runtime) -> list[Run]:
+    """Of each copy runs that may have deltas of the same live batch, and that some clock tells apart."""
+    state, whole, found = State.now(rt), rt.plan.versions.whole, dict[int, Run]()
+    lowest = state.lowest(rt.plan)
+    live = [r for r in state.runs if r.map in rt.plan.base and epoch_of(r.min_version) > state.newest]
+    for a, b in itertools.combinations(live, 2):
+        is_one = (a.map, a.access_path) == (b.map, b.access_path) and max(a.origin, lowest) != max(b.origin, lowest)
+        if is_one and whole(a.min_version) <= whole(b.max_version) and whole(b.min_version) <= whole(a.max_version):
+            found |= {a.id: a, b.id: b}
+    return list(found.values())
 
 
 def lose(rt: Runtime, runs: Collection[Run]) -> None:
