@@ -156,4 +156,5 @@ def project_dags(project: Project) -> list[str]:
         names.validate_dag(project.name),
         names.run_epochs_dag(project.name),
         names.deploy_dag(project.name),
+        names.recover_dag(project.name),
     ]

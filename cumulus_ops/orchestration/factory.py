@@ -20,7 +20,9 @@ from cumulus_ops.orchestration.operators import (
     FinaliseValues,
     PlanDeployment,
     PlanEpochs,
+    PlanRecovery,
     PublishEpochs,
+    Recover,
     SayComplete,
     ValidateEpochs,
     ValidateValues,
@@ -33,7 +35,16 @@ from cumulus_ops.project import names
 from cumulus_ops.project.rhythm import Rhythm, read_timeline
 from cumulus_ops.project.settings import Project
 
-__all__ = ["build_dags", "commit_dag", "coordinator_dag", "deploy_dag", "final_dag", "run_epochs_dag", "validate_dag"]
+__all__ = [
+    "build_dags",
+    "commit_dag",
+    "coordinator_dag",
+    "deploy_dag",
+    "final_dag",
+    "recover_dag",
+    "run_epochs_dag",
+    "validate_dag",
+]
 
 
 #: Before what any coordinator has to do.
@@ -44,7 +55,7 @@ RETRIES = {"retries": 3, "retry_delay": datetime.timedelta(seconds=5), "owner": 
 
 
 def build_dags(project: Project) -> dict[str, DAG]:
-    """All DAGs of ``project`` by their ids: one per coordinator, commit, validate, the run chosen in the UI, and deploy; and one that makes partitions
+    """All DAGs of ``project`` by their ids: one per coordinator, commit, validate, the run chosen in the UI, deploy, and recover; and one that makes partitions
     final, if some view is final by a seal. They wait for what the project's plan names, and for nothing else. Coordinators that are gone keep
     their DAGs, which run no more."""
     waits = waits_of(project)
@@ -54,6 +65,7 @@ def build_dags(project: Project) -> dict[str, DAG]:
         validate_dag(project),
         run_epochs_dag(project, waits, common(project)),
         deploy_dag(project),
+        recover_dag(project),
     ]
     if waits.seals:
         made.append(final_dag(project, waits))
@@ -264,4 +276,42 @@ def deploy_form() -> dict[str, Param]:
             title="Show rows",
             description="Compute the rows of changed views before and after, as of the newest snapshot. It costs as much as filling them.",
         ),
+    }
+
+
+# The DAG for people who have lost a file: it looks, plans, asks, and makes it again.
+
+
+def recover_dag(project: Project) -> DAG:
+    """Makes again what is damaged under the state folder, once a person has agreed."""
+    folder = str(project.folder)
+    with DAG(
+        dag_id=names.recover_dag(project.name),
+        schedule=None,
+        params=recover_form(),
+        description="Look at all files, say how what is damaged is made again, ask, and do it while epochs go on",
+        doc_md=texts.recover(project),
+        **(common(project) | {"max_active_runs": DEPLOY_RUNS}),
+    ) as dag:
+        plan = PlanRecovery(task_id="plan", folder=folder, doc_md=texts.PLAN_RECOVERY)
+        approve = ApproveDeployment(
+            task_id="approve",
+            subject=f"Is this to be made again in the state folder of {project.name}?",
+            plan=plan.output,
+            doc_md=texts.APPROVE,
+        )
+        plan >> approve >> Recover(task_id="recover", folder=folder, plan=plan.output, doc_md=texts.RECOVER, **URGENT)
+    return dag
+
+
+def recover_form() -> dict[str, Param]:
+    """The parameters, as the UI's form shows and checks them."""
+    return {
+        "files": Param(
+            None,
+            type=["null", "string"],
+            title="Files",
+            description="Names relative to the state folder, as the plan has them, with blanks between them. Empty: all that are damaged.",
+        ),
+        "dry_run": Param(False, type="boolean", title="Only plan", description="Say what is damaged, and ask nobody."),
     }

@@ -19,11 +19,13 @@ from cumulus_ops.project.project_file import load_project
 
 if TYPE_CHECKING:
     from cumulus_ops.catalog.finals import FinalPartition
-    from cumulus_ops.orchestration import deploy_steps, final_steps, steps
+    from cumulus_ops.orchestration import deploy_steps, final_steps, repair_steps, steps
     from cumulus_ops.orchestration.deploy_steps import Agreed
+    from cumulus_ops.orchestration.repair_steps import Asked
 else:  # parsing a DAG file imports this module, and nothing that works
     steps, final_steps = map(lazy_module, ("cumulus_ops.orchestration.steps", "cumulus_ops.orchestration.final_steps"))
     deploy_steps = lazy_module("cumulus_ops.orchestration.deploy_steps")
+    repair_steps = lazy_module("cumulus_ops.orchestration.repair_steps")
 
 __all__ = [
     "ApplyEpoch",
@@ -34,7 +36,9 @@ __all__ = [
     "FinaliseValues",
     "PlanDeployment",
     "PlanEpochs",
+    "PlanRecovery",
     "PublishEpochs",
+    "Recover",
     "SayComplete",
     "ValidateEpochs",
     "ValidateValues",
@@ -353,6 +357,38 @@ class Deploy(BaseOperator):
         """Returns which ``revision`` is current, and ``since`` which epoch."""
         with _no_retry_of_mistakes():
             return deploy_steps.deploy_agreed(self.folder, self.plan)
+
+
+class PlanRecovery(BaseOperator):
+    """Look at the state folder's files, and say how what is damaged is made again, by the run's parameters: ``files`` and ``dry_run``."""
+
+    ui_color = YELLOW
+
+    def __init__(self, *, folder: str, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self.folder = folder
+
+    def execute(self, context: Context) -> Asked:
+        """Returns what a person is asked."""
+        chosen = context["params"]
+        with _no_retry_of_mistakes():
+            return repair_steps.plan_recovery(self.folder, str(chosen["files"] or ""), dry_run=bool(chosen["dry_run"]))
+
+
+class Recover(BaseOperator):
+    """Make again what a person has agreed to."""
+
+    ui_color = GREEN
+    template_fields = ("plan",)
+
+    def __init__(self, *, folder: str, plan: Any, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self.folder, self.plan = folder, plan
+
+    def execute(self, context: Context) -> dict[str, int]:
+        """Returns how many damages were ``repaired``."""
+        with _no_retry_of_mistakes():
+            return repair_steps.recover_agreed(self.folder, self.plan)
 
 
 @contextmanager

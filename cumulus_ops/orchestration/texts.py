@@ -137,6 +137,11 @@ nothing is deployed."""
 DEPLOY = """Fills what is new from the event log while coordinators apply and epochs commit, then switches at an epoch's end. Killed or tried again it goes on. It does what was
 agreed to: if the folder was edited since, or something else was deployed, it fails, and nothing is changed."""
 
+PLAN_RECOVERY = """Looks at every file under the state folder, or at those of the form: whether it is there and is what was written. Says from what each that is not is made again, and for
+how long that takes. It changes nothing. The log has it, and the next task asks it."""
+RECOVER = """Makes again what is damaged, from what is intact, and proves it; nothing else is written. Epochs go on, and a deployment waits. Killed or tried again it goes on. What cannot be made again
+is named, with what that concerns, and the task fails."""
+
 
 def notices(project: Project) -> str:
     """What is to be known of the running project, as its steps have written it last, nothing at most times; and where to see more."""
@@ -303,4 +308,16 @@ folder ─► plan ─► approve, by a person ─► deploy: fill ─► switch
 ```
 Epochs go on all the time. **Roll back** in the form deploys the revision before the current one. **Make all maps anew** plans them as if nothing had been there. **Give up what is under way** ends a deployment that has not
 switched yet; the run that does it stops. `cumulus plan` and `cumulus deploy` do the same.
+"""
+
+
+def recover(project: Project) -> str:
+    """Documentation of the DAG that makes damaged files again."""
+    return f"""{notices(project)}### Make damaged files of {project.name} again
+Trigger this DAG when a file under the state folder is damaged or missing: tasks that need it say so, and so does the project's page.
+```
+files ─► plan ─► approve, by a person ─► recover
+           └ nothing is damaged, or *Only plan*: the rest is skipped
+```
+Epochs go on all the time. `cumulus fsck`, `cumulus recover --dry-run` and `cumulus recover` do the same.
 """

@@ -64,6 +64,11 @@ def deploy_dag(project: str) -> str:
     return f"{project}_deploy"
 
 
+def recover_dag(project: str) -> str:
+    """The DAG that makes damaged files again, once a person has agreed."""
+    return f"{project}_recover"
+
+
 def vote_asset(project: str, coordinator: int) -> str:
     """The asset updated when ``coordinator`` votes to end an epoch; the epoch is the partition key."""
     return f"{project}_vote_{coordinator}"

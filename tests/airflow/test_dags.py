@@ -24,7 +24,7 @@ def dags():
     return build_dags(load_project(EXAMPLE, {}))
 
 
-def test_one_dag_per_coordinator_and_four_for_the_project(dags):
+def test_one_dag_per_coordinator_and_five_for_the_project(dags):
     assert set(dags) == {
         "tpch_coordinator_0",
         "tpch_coordinator_1",
@@ -33,6 +33,7 @@ def test_one_dag_per_coordinator_and_four_for_the_project(dags):
         "tpch_validate",
         "tpch_run_epochs",
         "tpch_deploy",
+        "tpch_recover",
     }
 
 
@@ -190,6 +191,13 @@ def test_a_deployment_is_planned_approved_and_done(dags):
     }
     assert not dag.get_task("approve").params, "who answers is asked yes or no, and not for the run's own form again"
     assert dag.max_active_runs > 1, "who gives up must not wait for what is given up"
+
+
+def test_a_recovery_is_planned_approved_and_done(dags):
+    dag = dags["tpch_recover"]
+    assert [t.task_id for t in dag.topological_sort()] == ["plan", "approve", "recover"]
+    assert not dag.timetable.can_be_scheduled
+    assert {name: dag.params.get_param(name).resolve() for name in dag.params} == {"files": None, "dry_run": False}
 
 
 def test_all_tasks_are_retried_and_documented(dags):
