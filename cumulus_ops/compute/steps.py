@@ -81,7 +81,7 @@ def verdict(error: BaseException) -> str:
 
 #: What Spark says of a process of its own that is gone, or of a session that a server which was started anew does not know.
 GONE = re.compile(
-    r"Python worker exited|ExecutorLost|executor .*lost|INVALID_HANDLE\.SESSION|NO_ACTIVE_SESSION|SESSION_(?:CHANGED|CLOSED|NOT_FOUND)"
+    r"Python worker (?:exited|failed to connect)|EOFException|ExecutorLost|executor .*lost|INVALID_HANDLE\.SESSION|NO_ACTIVE_SESSION|SESSION_(?:CHANGED|CLOSED|NOT_FOUND)"
 )
 
 

@@ -101,7 +101,12 @@ def airflow_environment(home: Path, port: int, dags: Path, login: Login) -> dict
             "ORPHANED_TASKS_CHECK_INTERVAL": "10",
             # A task whose process was killed is tried again then; as long as its lease lasts.
             "TASK_INSTANCE_HEARTBEAT_TIMEOUT": "60",
+            # One whose worker was killed before it began has no heartbeat to be missed
+            "TASK_QUEUED_TIMEOUT": "90",
+            "TASK_QUEUED_TIMEOUT_CHECK_INTERVAL": "15",
         },
+        # Tasks outlive an API server that is started again, within about a minute.
+        "WORKERS": {"EXECUTION_API_RETRIES": "20", "EXECUTION_API_RETRY_WAIT_MAX": "5", "MAX_FAILED_HEARTBEATS": "6"},
         "DATABASE": {"SQL_ALCHEMY_CONN": f"sqlite:///{home / 'airflow.db'}"},
         "LOGGING": {"BASE_LOG_FOLDER": str(home / "logs")},
     }

@@ -101,7 +101,9 @@ def _await(project: Project, part: str, step: str, error: Exception) -> None:
 
 
 def _first_line(project: Project, error: Exception) -> str:
+    details = getattr(error, "details", None)  # of gRPC; all else that it says is about itself
     text = error.message if isinstance(error, SetupProblem) else str(getattr(error, "said", error))
+    text = str(details()) if callable(details) else text
     found = re.sub(r"\s+", " ", next(iter(hide(text, project.urls).strip().splitlines()), ""))
     return found or type(error).__name__
 

@@ -51,7 +51,14 @@ __all__ = [
 URGENT: dict[str, Any] = {"priority_weight": PLACES + 10, "weight_rule": "absolute"}
 #: Runs that wait for an answer are active, and must not keep others from asking.
 DEPLOY_RUNS = 16
-RETRIES = {"retries": 3, "retry_delay": datetime.timedelta(seconds=5), "owner": "cumulus"}
+#: A task may be done again as often as one likes. Its attempts span some minutes, in which servers are started again, and their deaths count, too.
+RETRIES = {
+    "retries": 10,
+    "retry_delay": datetime.timedelta(seconds=5),
+    "retry_exponential_backoff": True,
+    "max_retry_delay": datetime.timedelta(minutes=1),
+    "owner": "cumulus",
+}
 
 
 def build_dags(project: Project) -> dict[str, DAG]:

@@ -203,7 +203,7 @@ def test_a_recovery_is_planned_approved_and_done(dags):
 def test_all_tasks_are_retried_and_documented(dags):
     for dag in dags.values():
         assert dag.doc_md
-        assert all(task.retries == 3 for task in dag.tasks)
+        assert all(task.retries == 10 for task in dag.tasks)
 
 
 def test_dags_survive_serialisation(dags):

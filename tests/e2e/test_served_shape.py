@@ -41,11 +41,11 @@ def test_racing_coordinators_on_postgresql(server: PostgreSQL, tmp_path: Path) -
 def test_main_job_on_postgresql_and_a_standalone_cluster(server: PostgreSQL, tmp_path: Path) -> None:
     (tmp_path / "served").mkdir()
     (tmp_path / "embedded").mkdir()
-    with spark_cluster(tmp_path / "cluster") as master, connect_server(tmp_path / "connect", master) as remote:
+    with spark_cluster(tmp_path / "cluster") as master, connect_server(tmp_path / "connect", master) as spark:
         served = make_shop(
             tmp_path / "served",
             catalog_url=server.create_database("served"),
-            executor=ExecutorSettings(kind="spark", remote=remote, rows_per_task=1000),
+            executor=ExecutorSettings(kind="spark", remote=spark.url, rows_per_task=1000),
         )
         initialise(served)
         assert wait(start(finish_epochs_on_spark, served, EPOCHS)) == 0

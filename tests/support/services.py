@@ -16,14 +16,16 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 import pytest
 
 from cumulus_ops.local.processes import LOOPBACK, Child, end_all, free_port, stop_all
+from cumulus_ops.local.servers import Server
 from cumulus_ops.local.spark_service import spark_environment, spark_home, start_connect_server, wait_for_port
 
-__all__ = ["PostgreSQL", "connect_server", "postgresql", "spark_cluster", "start"]
+__all__ = ["PostgreSQL", "SparkServer", "connect_server", "postgresql", "spark_cluster", "start"]
 
 USER = "cumulus"
 CLUSTER_RESOURCES = ("--cores", "2", "--memory", "1536m")
@@ -143,16 +145,30 @@ def spark_cluster(home: Path) -> Iterator[str]:
         stop_all(children[::-1])
 
 
+@dataclass(frozen=True)
+class SparkServer:
+    """A Spark Connect server. ``out`` kills it, and starts another one in its place."""
+
+    url: str
+    out: Callable[[], None]
+
+
 @contextmanager
-def connect_server(home: Path, master: str = "local[2]") -> Iterator[str]:
-    """A Spark Connect server on ``master``; gives its URL."""
+def connect_server(home: Path, master: str = "local[2]") -> Iterator[SparkServer]:
+    """A Spark Connect server on ``master``."""
     port = free_port()
-    server = start_connect_server(port, home, master)
+    servers = [Server(partial(start_connect_server, port, home, master))]
+
+    def out() -> None:
+        servers[0].child.process.kill()
+        servers[0].child.process.wait()
+        assert servers[0].revive() is not None
+
     try:
-        wait_for_port(port, server)
-        yield f"sc://{LOOPBACK}:{port}"
+        wait_for_port(port, servers[0].child)
+        yield SparkServer(f"sc://{LOOPBACK}:{port}", out)
     finally:
-        stop_all([server])
+        stop_all([servers[0].child])
 
 
 def start(name: str, command: Sequence[str], home: Path) -> Child:

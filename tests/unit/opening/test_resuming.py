@@ -37,8 +37,12 @@ class SparkException(Exception):
 
 for made in (SparkConnectGrpcException, SparkException):
     made.__module__ = "pyspark.errors.exceptions.connect"
+THERE = SparkException(
+    "An exception was thrown from the Python worker. Please see the stack trace below.\nValueError: wrong"
+)
 CHANGED = SparkConnectGrpcException("[INVALID_HANDLE.SESSION_CHANGED] The handle is invalid")
 CRASHED = SparkException("Job aborted: org.apache.spark.SparkException: Python worker exited unexpectedly (crashed)")
+ENDED = SparkException("EOFException occurred while reading the port number from worker_daemon's stdout and terminated")
 WRONG = SparkException("[DIVIDE_BY_ZERO] Division by zero")
 
 
@@ -64,7 +68,7 @@ def failing(*errors: Exception) -> tuple[Callable[[Project], str], list[Exceptio
     return apply_all, left
 
 
-@pytest.mark.parametrize("error", [DROPPED, CLOSED, CHANGED, CRASHED], ids=lambda e: str(e)[:20])
+@pytest.mark.parametrize("error", [DROPPED, CLOSED, CHANGED, CRASHED, ENDED], ids=lambda e: str(e)[:20])
 def test_what_is_lost_is_waited_for_and_the_step_begins_again(error: Exception, shop: Project) -> None:
     step, left = failing(error, error)
     assert step(shop) == "done"
@@ -75,7 +79,13 @@ def test_what_is_lost_is_waited_for_and_the_step_begins_again(error: Exception, 
 
 @pytest.mark.parametrize(
     "error",
-    [WRONG, ValueError("wrong"), Conflict("merged", kind="merge-conflict"), SetupProblem("no", kind="catalog-refused")],
+    [
+        WRONG,
+        THERE,
+        ValueError("wrong"),
+        Conflict("merged", kind="merge-conflict"),
+        SetupProblem("no", kind="catalog-refused"),
+    ],
     ids=repr,
 )
 def test_another_failure_is_one(error: Exception, shop: Project) -> None:
