@@ -282,13 +282,15 @@ class Leases(Part):
             # who restores the newest backup reads as of its commit
             read_by_all = min(program.last_commit if f is None else int(f) for f in (floor, held))
             gone = t.run.c.retired_by <= read_by_all
-            paths = set(connection.execute(select(t.run.c.path).where(gone)).scalars())
+            retired = connection.execute(select(t.run.c.path, t.run.c.commit).where(gone)).all()
+            paths, commits = {row[0] for row in retired}, {row[1] for row in retired}
             newest = connection.execute(select(func.max(t.run.c.retired_by)).where(gone)).scalar()
             if newest is not None:  # whoever keeps up with the runs by what was replaced has to know what it cannot see
                 connection.execute(update(t.program).values(forgotten=max(program.forgotten, newest)))
             connection.execute(delete(t.run).where(gone))
             needed = set(connection.execute(select(t.run.c.path).where(t.run.c.path.in_(paths))).scalars())
-            forget_recipes(connection, program.oldest_readable)
+            if commits:
+                forget_recipes(connection, commits)
             others = forget_key_runs(connection, read_by_all) | forget_net_tables(connection, read_by_all)
             return sorted(paths - needed | others)
 

@@ -1,5 +1,4 @@
-"""Recipes: how the runs of a commit came to be (docs/adr/0085). Written with the commit, never changed, and dropped when no run is left that may have to be made
-again by it.
+"""Recipes: how the runs of a commit came to be (docs/adr/0085). Written with the commit, never changed, and dropped with the last of its runs.
 
 A recipe names batches, commits and epochs, and no files: these come and go. All say the revision whose plan was followed; and:
 
@@ -24,9 +23,10 @@ from __future__ import annotations
 
 import datetime
 import json
+from collections.abc import Collection
 from dataclasses import dataclass
 
-from sqlalchemy import Connection, func, select, update
+from sqlalchemy import Connection, select, update
 
 from cumulus_ops.catalog import tables as t
 from cumulus_ops.catalog.database import Part
@@ -62,10 +62,9 @@ class Recipes(Part):
         ]
 
 
-def forget_recipes(connection: Connection, oldest_readable: int) -> None:
-    """Drop the recipes that no run needs: those of commits that the snapshot of the oldest readable epoch has incorporated, and of which no run is left. What
-    these have added is in a base that is computed as of that epoch, and not step by step."""
+def forget_recipes(connection: Connection, commits: Collection[int]) -> None:
+    """Drop the recipes of commits that have lost runs, if they have none any more: what they have added is in the runs of others."""
+    left = set(connection.execute(select(t.run.c.commit).where(t.run.c.commit.in_(commits))).scalars())
     c = t.commit.c
-    base = select(func.max(t.snapshot.c.commit)).where(t.snapshot.c.epoch <= oldest_readable).scalar_subquery()
-    left = select(t.run.c.id).where(t.run.c.commit == c.number).exists()
-    connection.execute(update(t.commit).where(c.recipe.is_not(None), c.number <= base, ~left).values(recipe=None))
+    over = (c.number.in_(sorted({*commits} - left)), c.recipe.is_not(None))
+    connection.execute(update(t.commit).where(*over).values(recipe=None))

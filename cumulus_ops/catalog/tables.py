@@ -20,7 +20,6 @@ from sqlalchemy import (
     Table,
     Text,
     UniqueConstraint,
-    text,
 )
 
 __all__ = [
@@ -405,13 +404,6 @@ commit = Table(
     Column("revision", Integer),  # whose plan it was made by; NULL: not known
     Column("read_at", BigInteger),  # the commit that its step has read (inclusive); NULL: none, or it is not known
     Column("recipe", Text),  # JSON, see recipes; NULL: not known, or not needed any more
-    # most commits that there ever were have none any more
-    Index(
-        "ix_commit_recipe",
-        "number",
-        sqlite_where=text("recipe IS NOT NULL"),
-        postgresql_where=text("recipe IS NOT NULL"),
-    ),
 )
 
 correction = Table(

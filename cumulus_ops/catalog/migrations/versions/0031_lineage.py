@@ -19,12 +19,9 @@ ADDED: dict[str, dict[str, Any]] = {
 
 
 def upgrade() -> None:
-    """Add the columns, and an index, unless the tables were made with them."""
+    """Add the columns, unless the tables were made with them."""
     for table, columns in ADDED.items():
         there = {column["name"] for column in sa.inspect(op.get_bind()).get_columns(table)}
         for name, type_ in columns.items():
             if name not in there:
                 op.add_column(table, sa.Column(name, type_))
-    if "ix_commit_recipe" not in {index["name"] for index in sa.inspect(op.get_bind()).get_indexes("commit")}:
-        some = sa.text("recipe IS NOT NULL")
-        op.create_index("ix_commit_recipe", "commit", ["number"], sqlite_where=some, postgresql_where=some)
