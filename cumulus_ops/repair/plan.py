@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from cumulus_ops.catalog.net_tables import NetTable
 from cumulus_ops.catalog.records import Run
 from cumulus_ops.compute.extend import relations_read
-from cumulus_ops.files.net_tables import choose_base_files
+from cumulus_ops.files.net_tables import find_nets
 from cumulus_ops.opening.runtime import Runtime
 from cumulus_ops.project.versions import epoch_of
 from cumulus_ops.repair.damage import (
@@ -136,9 +136,11 @@ def _count_for_runs(rt: Runtime, runs: Sequence[Run]) -> int:
     last = max((epoch_of(run.max_version) for run in runs), default=0)
     oldest, read = rt.catalog.snapshots.oldest_readable(), 0
     if first < oldest or first <= 0:
-        wanted = [relation for relation in rt.program.relations if relation.name in relations]
-        base = choose_base_files(rt.project.state, rt.catalog, oldest, wanted) if wanted else None
-        read = 0 if base is None else sum(file.rows for file in base.files if file.relation in relations)
+        # nothing is verified here: who reads a net table lets it go if it is damaged
+        nets = find_nets(rt.catalog, oldest, [r for r in rt.program.relations if r.name in relations])
+        after = {r.name: nets[r.name].epoch if r.name in nets else -1 for r in rt.program.relations}
+        logged = rt.catalog.net_tables.log_since(oldest, after)
+        read = sum(net.rows for net in nets.values()) + sum(logged[r].rows for r in relations & logged.keys())
         first = oldest + 1
     after = dict.fromkeys((relation.name for relation in rt.program.relations), first - 1)
     since = rt.catalog.net_tables.log_since(last, after) if last >= first else {}

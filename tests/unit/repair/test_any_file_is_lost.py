@@ -206,6 +206,18 @@ def test_many_at_once_and_the_recovery_is_killed(case: Project, fault: str) -> N
         file, other = choose(case, what)
         (SPOILS["deleted"], flip)[number % 2](file, other)
     forget()
+    with open_runtime(case, complete=False) as rt:
+        nets = rt.catalog.net_tables.all()
+        plan = recover(rt, dry_run=True).plan
+        assert {repair.kind for repair in plan.repairs} == {
+            "run",
+            "log",
+            "key-index",
+            "net-table",
+            "published",
+            "state-file",
+        }
+        assert rt.catalog.net_tables.all() == nets
     assert wait(start(recover_and_die, case, fault)) == -signal.SIGKILL
     with open_runtime(case, complete=False) as rt:
         found = {damage.kind for damage in rt.catalog.repairs.damages()}
