@@ -27,7 +27,7 @@ test: $(VENV)/.installed-dev check ## check, then every test, by two processes (
 
 test-deep: $(VENV)/.installed-dev ## what is drawn at random, from other seeds (SEED=N: those again), and much more of it; ARGS names files
 	@echo "SEED=$(SEED)"
-	EXAMPLES=60 FUZZ_COUNT=5000 FUZZ_PROJECTS=40 ACTS=50 HISTORIES=20 FINALS=30 FINAL_VIEWS=500 DATAFLOWS=200 BARRIERS=5 COMINGS=50 \
+	EXAMPLES=60 FUZZ_COUNT=5000 FUZZ_PROJECTS=40 ACTS=50 HISTORIES=20 FINALS=30 FINAL_VIEWS=500 DATAFLOWS=200 BARRIERS=5 COMINGS=50 LOSSES=40 \
 	FUZZ_SEED=$(SEED) SEED=$(SEED) \
 	$(BIN)/python -m pytest -n $(WORKERS) --hypothesis-profile=random --hypothesis-seed=$(SEED) --timeout=7200 $(or $(ARGS),tests/model tests/fuzz)
 

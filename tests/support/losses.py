@@ -15,6 +15,7 @@ import duckdb
 from deltalake import DeltaTable
 from sqlalchemy import create_engine, text
 
+from cumulus_ops.deploying.deploy import deploy
 from cumulus_ops.epochs.backups import Backup, list_backups
 from cumulus_ops.epochs.checkpoint import merge
 from cumulus_ops.epochs.driver import run_epochs, run_waiting
@@ -26,7 +27,7 @@ from m3.datatypes import INT
 from m3.program import Column, Relation
 from tests.support.projects import make_project
 
-__all__ = ["LOSSES", "World"]
+__all__ = ["COORDINATORS", "LOSSES", "World"]
 
 ORDERS = Relation("orders", (Column("id", INT), Column("customer", INT), Column("price", INT)), ("id",))
 CLICKS = Relation("clicks", (Column("campaign", INT), Column("customer", INT), Column("n", INT)))
@@ -100,8 +101,24 @@ class World:
         with open_runtime(self.project) as rt:
             run_waiting(rt, validating=False)
 
+    def deploy(self) -> None:
+        """Another view, or without it again; if the catalog has lost that, the folder waits to be deployed once more."""
+        views = VIEWS if "most" in self.project.views else VIEWS | LATER
+        self.project = dataclasses.replace(self.project, views=views)
+        self.deploy_folder()
+
+    def deploy_folder(self) -> None:
+        with open_runtime(self.project) as rt:
+            deploy(rt)
+
     def play(self, steps: int) -> None:
-        acts: dict[Callable[[], None], int] = {self.land: 4, self.apply: 3, self.epoch: 3, self.run: 1}
+        acts: dict[Callable[[], None], int] = {
+            self.land: 4,
+            self.apply: 3,
+            self.epoch: 3,
+            self.run: 1,
+            self.deploy: 1,
+        }
         for act in self.random.choices(list(acts), list(acts.values()), k=steps):
             self.told.append(act.__name__)
             act()
@@ -127,10 +144,11 @@ class World:
 
     def check(self) -> None:
         """Take all that has landed: what is published is what DuckDB computes from the drops, in all tables."""
+        self.deploy_folder()
         self.run()
         for name, query in self.project.views.items():
-            assert self._published(name) == self.expect(query), name
-        assert self._published("clicked.final") == self.expect(VIEWS["clicked"])
+            assert self.published(name) == self.expect(query), name
+        assert self.published("clicked.final") == self.expect(VIEWS["clicked"])
         with open_runtime(self.project) as rt:
             gone = [p for p in rt.catalog.leases.known_paths() if not (self.project.state / p).exists()]
             assert not gone
@@ -144,7 +162,7 @@ class World:
                     db.executemany(f"INSERT INTO {table} VALUES (?, ?, ?)", rows)
             return sorted(tuple(map(int, row)) for row in db.execute(query).fetchall())
 
-    def _published(self, name: str) -> list[tuple[int, ...]]:
+    def published(self, name: str) -> list[tuple[int, ...]]:
         rows = DeltaTable(str(self.project.folder / "published" / name)).to_pyarrow_table().to_pylist()
         return sorted(tuple(map(int, row.values())) for row in rows)
 

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
+from sqlalchemy import text
 
 from cumulus_ops.cli.main import main
 from cumulus_ops.epochs import backups
@@ -18,9 +19,13 @@ from cumulus_ops.opening.runtime import initialise, open_runtime
 from cumulus_ops.project.errors import CumulusError, IntegrityProblem, SetupProblem
 from cumulus_ops.project.processes import BACKUP_POINTS, RESTORE_POINTS
 from cumulus_ops.project.settings import BackupSettings, Project
+from cumulus_ops.publishing.publishing import list_awaiting, publish
 from cumulus_ops.repair.restore import find_backup, opened_plan, restore
 from tests.support.children import start, wait
 from tests.support.losses import World
+
+#: No backup is due again.
+NEVER = 10**12
 
 
 @pytest.fixture(autouse=True)
@@ -106,8 +111,9 @@ def test_a_lease_of_a_lost_generation_with_the_same_number_commits_nothing(world
             old.catalog.database.require_files(connection, [path])
         world.restore()
         with open_runtime(world.project) as new:
-            while new.catalog.leases._take().id < step.lease:
-                pass
+            new.catalog.leases._take()
+            with new.catalog.database.begin() as connection:
+                connection.execute(text("UPDATE lease SET id = :id"), {"id": step.lease})
         with old.catalog.database.begin() as connection, pytest.raises(CumulusError, match="lease is over"):
             old.catalog.database.require_files(connection, [path])
 
@@ -164,18 +170,39 @@ def test_a_backup_that_is_damaged_or_anothers_is_refused(world: World, tmp_path:
         pass
 
 
-def test_files_that_the_newest_backup_names_stay_until_the_next(world: World) -> None:
-    for _ in range(4):
+def test_files_that_the_newest_backup_names_stay_until_the_next(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(backups, "SHARE", NEVER)
+    for _ in range(5):
         world.land()
         world.epoch()
-        with opened_plan(world.project, world.backups()[0]) as plan:
-            assert not plan.makes_again
-    assert len(world.backups()) == 3
+    with opened_plan(world.project, world.backups()[0]) as plan:
+        assert not plan.makes_again
+    monkeypatch.setattr(backups, "SHARE", 0)
+    world.land()
+    world.epoch()
+    with opened_plan(world.project, world.backups()[1]) as plan:
+        assert plan.makes_again
     world.project = dataclasses.replace(world.project, backup=None)
     world.land()
     world.epoch()
     with open_runtime(world.project) as rt:
         assert not rt.catalog.backups.holds()
+
+
+def test_readers_see_the_newest_snapshot_that_there_is_again(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(backups, "SHARE", NEVER)
+    before = {name: world.published(name) for name in ("spent", "clicked")}
+    with open_runtime(world.project) as rt:
+        place = back_up(rt.catalog, world.project.folder / "mine", record=False).place  # it knows what is published
+    world.land()
+    world.epoch()
+    assert {name: world.published(name) for name in before} != before
+    world.restore(place)
+    with open_runtime(world.project) as rt:
+        for epoch in list_awaiting(rt, "publish"):
+            publish(rt, epoch)
+    assert {name: world.published(name) for name in before} == before
+    world.check()
 
 
 def test_a_backup_that_cannot_be_made_holds_no_epoch_up_and_is_told(world: World, tmp_path: Path) -> None:
