@@ -49,7 +49,7 @@ class PayloadLog:
         return PayloadLog(list(self.outputs))  # an output is never changed
 
     def append(self, output: Output) -> None:
-        """Keep what was made. Times ascend, but for what a node whose inputs commute makes again (decision 74)."""
+        """Keep what was made. Times ascend, but for what a node whose inputs commute makes again (decision 82)."""
         insort(self.outputs, output, key=lambda o: o.time)
 
     def after(self, time: int, child: str) -> Iterator[Output]:

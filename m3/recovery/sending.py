@@ -98,12 +98,7 @@ class Sender:
     def _since(self, to: Outlet, leave_out: Clock | None = None) -> tuple[Clock, ...]:
         """The diffs to carry to a child: those since the last message to it, as its clock goes."""
         fresh, to.carried = self.journal[to.carried :], len(self.journal)
-        had = to.has.time if to.has else 0
-        return tuple(
-            diff.cut(self.tolerance + 1)
-            for diff in fresh
-            if diff is not leave_out and not (diff.node == self.name and diff.time <= had)
-        )
+        return tuple(diff.cut(self.tolerance + 1) for diff in fresh if diff is not leave_out)
 
     # --- that nothing was made -------------------------------------------------------------------------------------------------
 

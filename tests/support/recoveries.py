@@ -41,12 +41,14 @@ class World:
     dead: list[str] = field(default_factory=list)
     stored: dict[str, Checkpoint] = field(default_factory=dict)
     counts: Counter[str] = field(default_factory=Counter)
+    #: What nodes compute, if it is not of those kinds.
+    work: dict[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self.draw = random.Random(self.seed)
         self.controller = Controller(self.flow, self.tolerance)
-        self.work = {n: Work(n, self.kinds[n], self.flow.children[n], self.share) for n in self.flow.order}
-        self.inputs = dict.fromkeys((n for n in self.flow.order if not self.flow.parents[n]), 0)
+        self.work = self.work or {n: Work(n, self.kinds[n], self.flow.children[n], self.share) for n in self.flow.order}
+        self.inputs = {n: 0 for n in self.flow.order if self.work[n].kind == "source"}
         self.witness = Witness(self.flow, self.work)
         self.nodes = {name: self.witness.node(name, tolerance=self.tolerance) for name in self.flow.order}
 

@@ -138,7 +138,34 @@ def test_a_child_that_lost_it_is_marked_again() -> None:
     knowledge, again = nodes["s"].receive(Resume("s", "a", 2, 0))
     assert (knowledge.time, again.payload, again.lives) == (0, "1", (1, 2))
     (mark,) = nodes["s"].housekeeping()
-    assert mark.time == 2
+    assert (mark.time, mark.resumed) == (2, False)
+
+
+def test_messages_have_the_levels_of_what_is_tolerated_and_one_more() -> None:
+    longer = flow_of([("s", "a"), ("a", "b"), ("b", "c"), ("c", "d")])
+    for tolerance, sent, kept in ((1, "c:1 [b:1]", "d:1 [c:1 [b:1]]"), (2, "c:1 [b:1 [a:1]]", "d:1 [c:1 [b:1 [a:1]]]")):
+        nodes = {
+            n: Node(n, longer, Passes(longer.children[n], stateful=n in "sd"), tolerance=tolerance)
+            for n in longer.order
+        }
+        assert str(nodes["d"].clock) == kept.replace("1", "0")
+        messages = nodes["s"].inject("1")
+        for name in "abc":
+            (message,) = messages
+            messages = nodes[name].receive(message)
+            assert nodes[name].housekeeping() == []  # what was sent says it all
+        (message,) = messages
+        assert str(message.diff) == sent
+        carry(nodes, [message])
+        assert str(nodes["d"].clock) == str(nodes["d"].diffs.at("d", 1)) == kept
+        carry(nodes, nodes["s"].inject("-2") + nodes["s"].housekeeping())
+        assert [str(diff) for diff in nodes["a"].diffs.rooted("s")] == ["s:1", "s:2"]
+
+
+def test_only_the_thesis_s_own_case_sends_single_diffs() -> None:
+    cases = ((False, False, 1), (False, False, 2), (True, False, 1), (False, True, 1), (True, True, 3))
+    complete = [Node("a", LINE, Passes(("b",), s, c), tolerance=t).complete for s, c, t in cases]
+    assert complete == [False, True, True, True, True]
 
 
 def test_diffs_that_come_late_are_folded() -> None:
