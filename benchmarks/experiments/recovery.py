@@ -155,4 +155,4 @@ def plot_recovery(out: Path) -> None:
         axes.axhline(float(maps[0]["everything_s"]), color=colour, linestyle=":", label=f"all maps filled, SF {sf}")
     axes.set(xscale="log", yscale="log", xlabel="entries of the map that is lost", ylabel="CPU seconds")
     axes.legend()
-    save(drawn, out / "recovery.svg")
+    save(drawn, out / "engine-recovery.svg")
