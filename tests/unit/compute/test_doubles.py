@@ -76,6 +76,8 @@ def test_sums_and_averages_of_floats_follow_deletes(tmp_path):
         "w": "SELECT k FROM r WHERE x > (SELECT AVG(x) FROM r)",
         "s": "SELECT k, VAR_POP(x) AS a, STDDEV(x) AS b, VARIANCE(DISTINCT x) AS c, CORR(x, k) AS d, REGR_SLOPE(k, x) AS e, REGR_SXX(k, x) AS f, "
         "COVAR_SAMP(x, x * 3) AS g, REGR_INTERCEPT(x, k) AS h, REGR_R2(x, k) AS i FROM r GROUP BY k",
+        "p": "SELECT k, PRODUCT(x) AS a, MAD(x) AS b, MAD(DISTINCT k) AS c, KURTOSIS_POP(x) AS d FROM r GROUP BY k",
+        "o": "SELECT k, x, MEDIAN(x) OVER (PARTITION BY k) AS a, CORR(x, k) OVER (ORDER BY x) AS b, COUNT(*) OVER (ORDER BY x RANGE BETWEEN 0.25 PRECEDING AND 1 FOLLOWING) AS c FROM r",
         "t": "SELECT STDDEV(x) AS a, CORR(x, k) AS b, REGR_SLOPE(x, k) AS c, REGR_AVGX(k, x) AS d FROM r WHERE x < 1e9",
     }
     rows = [(k, x) for k in (1, 2, None) for x in (math.nan, 0.1, 0.2, 0.2, 1e16, -1e16, None, 1 / 3)]
