@@ -7,6 +7,10 @@ __all__ = ["EQUIVALENT"]
 _ONE = "there is one, and the first is the last"
 _FROM_1 = "times of messages begin with 1, and none is below 0"
 
+_AGAIN = "cut off up to the same time again, nothing changes"
+_OWN = "what is for a child was made of an input, unless the node has no parents"
+_TOLD = "Hold has said it, or Start"
+
 #: Name of the mutant -> why nothing can notice it.
 EQUIVALENT: dict[str, str] = {
     "logs DiffLog.rooted: 0  =>  -1": _FROM_1,
@@ -22,4 +26,8 @@ EQUIVALENT: dict[str, str] = {
     "graph Flow.order: in_order(self.children, lambda node: node) or ()  =>  in_order(self.children, lambda node: node)": "a flow has no cycle, so there is an order",
     "graph flow_of: 0  =>  -1": _ONE,
     "graph flow_of: 0  =>  -1 #2": _ONE,
+    "sending Sender.resume: self.lives[order.child] = order.life  =>  pass": _TOLD,
+    "sending Sender._passed: o and o[0] == parent  =>  o[0] == parent": _OWN,
+    "sending Sender.hear_horizons: self.horizons.get(node, 0) < time  =>  self.horizons.get(node, 0) <= time": _AGAIN,
+    "sending Sender.hear_horizons: 0  =>  -1": _FROM_1,
 }

@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+import pytest
+
 from m3.recovery.clock import Clock, parse_clock
 from m3.recovery.graph import flow_of
 from m3.recovery.messages import Ask, Data, Hold, Mark, Recovered, Report, Resume, Stable, Start, Started
@@ -76,6 +78,13 @@ def test_the_horizon_comes_up_from_the_last_checkpoint() -> None:
     assert [nodes[n].horizon for n in "sabc"] == [0, 3, 3, 3]
     assert [[o.diff.time for o in nodes[n].payloads.outputs if o.payloads] for n in "sab"] == [[5], [4], [4]]
     assert str(nodes["b"].diffs.folded["b"]) == "b:3 [a:3 [s:4]]"
+    assert [len(nodes[n].payloads) for n in "sab"] == [
+        5,
+        1,
+        1,
+    ]  # the source was never stored, and would make it all again
+    nodes["s"].checkpoint()
+    assert len(nodes["s"].payloads) == 1
 
 
 def test_what_is_stable_where_nothing_is_under_way_is_all_that_came() -> None:
@@ -158,6 +167,9 @@ def test_messages_have_the_levels_of_what_is_tolerated_and_one_more() -> None:
         assert str(message.diff) == sent
         carry(nodes, [message])
         assert str(nodes["d"].clock) == str(nodes["d"].diffs.at("d", 1)) == kept
+        nodes["c"].receive(Hold("c", "d", 2))
+        knowledge, again = nodes["c"].receive(Resume("c", "d", 2, 0))
+        assert (next(str(diff) for diff in knowledge.since), str(again.diff)) == (sent, sent)
         carry(nodes, nodes["s"].inject("-2") + nodes["s"].housekeeping())
         assert [str(diff) for diff in nodes["a"].diffs.rooted("s")] == ["s:1", "s:2"]
 
@@ -166,6 +178,79 @@ def test_only_the_thesis_s_own_case_sends_single_diffs() -> None:
     cases = ((False, False, 1), (False, False, 2), (True, False, 1), (False, True, 1), (True, True, 3))
     complete = [Node("a", LINE, Passes(("b",), s, c), tolerance=t).complete for s, c, t in cases]
     assert complete == [False, True, True, True, True]
+
+
+#: A node with two parents and two children; an input says for whom it is.
+CROSS = flow_of([("p", "n"), ("q", "n"), ("n", "c"), ("n", "d")])
+
+
+class Routes(Passes):
+    """Sends an input to the children that it names."""
+
+    def process(self, state: Any, parent: str, payload: Any) -> Mapping[str, Any]:
+        return {child: payload for child in self.children if child in payload}
+
+
+def cross(*messages: str, tolerance: int = 1) -> Node:
+    """The node, after messages of its parents, each ``p:1 c``: a diff and for whom."""
+    node = Node("n", CROSS, Routes(("c", "d")), tolerance=tolerance)
+    for message in messages:
+        diff, payload = message.split()
+        node.receive(Data(diff[0], "n", (1, 1), parse_clock(diff), payload))
+    return node
+
+
+@pytest.mark.parametrize(
+    ("after", "passed"),
+    [(0, "n:0 [p:0 q:0]"), (1, "n:1 [p:2 q:0]"), (2, "n:2 [p:2 q:1]"), (4, "n:4 [p:3 q:1]"), (5, "n:5 [p:4 q:1]")],
+)
+def test_a_restarted_child_hears_which_inputs_it_need_not_wait_for(after: int, passed: str) -> None:
+    """Those of a parent before the first of which something comes again."""
+    node = cross("p:1 c", "q:1 c", "p:2 d", "p:3 c", "p:4 c")
+    node.receive(Hold("n", "c", 2))
+    knowledge, *again = node.receive(Resume("n", "c", 2, after))
+    assert isinstance(knowledge, Mark)
+    assert str(knowledge.clock) == passed
+    assert [message.diff.time for message in again if isinstance(message, Data)] == [
+        t for t in (1, 2, 4, 5) if t > after
+    ]
+
+
+def test_what_all_were_told_is_no_longer_carried() -> None:
+    node = cross("p:1 c", "p:2 c", tolerance=2)
+    assert [str(diff) for diff in node.journal] == ["p:1", "n:1 [p:1]", "p:2", "n:2 [p:2]"]
+    node.forget_carried()
+    assert len(node.journal) == 4  # d was told nothing
+    assert [str(diff) for diff in node.mark("d").since] == ["p:1", "n:1 [p:1]", "p:2", "n:2 [p:2]"]
+    node.forget_carried()
+    assert node.journal == []
+    node.receive(Hold("n", "d", 2))
+    node.receive(Data("p", "n", (1, 1), Clock("p", 3), "c"))
+    node.forget_carried()
+    assert (node.journal, node.outlets["d"].carried) == ([], 0)  # it will be told all
+    node.receive(Resume("n", "d", 2, 0))
+    (message,) = node.receive(Data("p", "n", (1, 1), Clock("p", 4), "d"))
+    assert isinstance(message, Data)
+    assert [str(diff) for diff in message.since] == ["p:4"]
+
+
+def test_what_a_dead_child_still_says_is_not_heard() -> None:
+    node = cross("p:1 c", "p:2 c")
+    node.receive(Stable("c", "n", (1, 1), 1))
+    node.receive(Hold("n", "c", 2))
+    node.receive(Stable("c", "n", (1, 1), 2))
+    assert node.outlets["c"].stable == 1
+    node.receive(Stable("c", "n", (2, 1), 2))
+    node.receive(Stable("c", "n", (2, 1), 1))
+    assert node.outlets["c"].stable == 2
+
+
+def test_horizons_are_heard_from_the_first_on() -> None:
+    node = cross("p:1 c", tolerance=2)
+    node.hear_horizons((("p", 1),))
+    assert (node.horizons, node.diffs.rooted("p")) == ({"p": 1}, [])
+    node.hear_horizons((("p", 0),))
+    assert node.horizons == {"p": 1}
 
 
 def test_diffs_that_come_late_are_folded() -> None:
