@@ -16,8 +16,9 @@ from cumulus_ops.epochs import backups
 from cumulus_ops.epochs.backups import back_up, list_backups
 from cumulus_ops.epochs.checkpoint import collect_garbage
 from cumulus_ops.opening.runtime import initialise, open_runtime
-from cumulus_ops.project.errors import CumulusError, IntegrityProblem, SetupProblem
+from cumulus_ops.project.errors import CumulusError, InputProblem, IntegrityProblem, SetupProblem
 from cumulus_ops.project.processes import BACKUP_POINTS, RESTORE_POINTS
+from cumulus_ops.project.project_file import load_project
 from cumulus_ops.project.settings import BackupSettings, Project
 from cumulus_ops.publishing.publishing import list_awaiting, publish
 from cumulus_ops.repair.restore import find_backup, opened_plan, restore
@@ -259,3 +260,14 @@ def test_the_commands(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert cumulus("run").startswith("0")
     assert "10" in cumulus("query", "total")
     assert len(list_backups(tmp_path / "mine")) == 1
+
+
+def test_the_project_file_says_where_backups_are(tmp_path: Path) -> None:
+    (tmp_path / "total.sql").write_text("SELECT SUM(price) AS total FROM orders")
+    file = tmp_path / "cumulus.yaml"
+    file.write_text(f"{YAML}backup: {{to: mine, keep: 2}}\n")
+    assert load_project(tmp_path).backup == BackupSettings(tmp_path / "mine", 2)
+    for wrong in ("{keep: 2}", "{to: mine, keep: 0}", "{to: mine, every: 5m}"):
+        file.write_text(f"{YAML}backup: {wrong}\n")
+        with pytest.raises(InputProblem):
+            load_project(tmp_path)
