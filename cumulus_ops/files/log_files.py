@@ -26,11 +26,14 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from cumulus_ops.catalog.records import LogFile, QuarantinedRows
-from cumulus_ops.files.columns import SIGN
+from cumulus_ops.files.columns import OFFSET, SIGN, VERSION
 from cumulus_ops.files.projection import as_declared, names_in_file
+from cumulus_ops.maps.columns import to_numpy, to_physical, whole_column
 from cumulus_ops.maps.encodings import BLOCK_BYTES, checksums
+from cumulus_ops.maps.hashes import Hashes, Rows, add_hashes
 from cumulus_ops.project.errors import IntegrityProblem
 from cumulus_ops.project.small_files import sync_folder
+from m3.datatypes import decimal
 from m3.program import Relation
 
 if TYPE_CHECKING:
@@ -42,6 +45,7 @@ __all__ = [
     "StoredFile",
     "SummedFile",
     "check_file",
+    "hash_file_rows",
     "read_log",
     "read_rows",
     "verify_log",
@@ -315,18 +319,41 @@ BEHIND_ROWS = 1 << 14
 BUFFER_BYTES = 1 << 16
 
 
+def hash_file_rows(table: pa.Table) -> Hashes:
+    """The linear hashes of rows as files have them (:mod:`cumulus_ops.maps.hashes`): a row counts its sign, or once without one; its columns are its key, by their
+    names. The total is without offset and version: that of a net table is the sum of those of the log that it stands for."""
+    keys: dict[int | str, pa.Array] = {}
+    for name, column in zip(table.column_names, table.columns, strict=True):
+        if name not in (SIGN, VERSION):
+            keys[name] = _as_hashed(whole_column(column))
+    signs = to_numpy(whole_column(table[SIGN])) if SIGN in table.column_names else np.ones(len(table), np.int64)
+    versions = (
+        to_numpy(whole_column(table[VERSION])) if VERSION in table.column_names else np.zeros(len(table), np.int64)
+    )
+    rows = Rows(len(table), keys, versions, {"": pa.array(signs)})
+    return Hashes(rows.hashes().content, rows.total([name for name in keys if name != OFFSET]))
+
+
+def _as_hashed(column: pa.Array) -> pa.Array:
+    """As columns are while computing: a decimal as its units, a text as a text."""
+    if pa.types.is_decimal(column.type):
+        return to_physical(column, decimal(column.type.precision, column.type.scale))
+    return column.cast(column.type.value_type) if pa.types.is_dictionary(column.type) else column
+
+
 class NewFile:
     """A Parquet file under a fresh name that is written table by table, all of the same schema.
 
     A large table is written by a thread, while the caller reads the next one; there is never more than one on its way.
     ``path`` is relative to ``root``, its name begins with the ``label`` of the step that writes it; ``rows`` are taken so far. It is
-    durable when it is closed, and ``checksums`` are those of its blocks.
+    durable when it is closed, and ``checksums`` are those of its blocks; ``hashes`` are those of the rows that are written.
     """
 
     def __init__(self, root: Path, folder: str, schema: pa.Schema, label: str = "") -> None:
         self.path = f"{folder}/{label}{uuid.uuid4().hex}.parquet"
         self.place = root / self.path
         self.rows = 0
+        self.hashes = Hashes(0, 0)
         self.place.parent.mkdir(parents=True, exist_ok=True)
         self._summed = SummedFile(self.place)
         self._sink = io.BufferedWriter(self._summed, BUFFER_BYTES)
@@ -350,7 +377,9 @@ class NewFile:
         self._written = self._thread.submit(self._write, table)
 
     def _write(self, table: pa.Table) -> None:
-        self._writer.write_table(table.unify_dictionaries(), row_group_size=GROUP_ROWS)
+        unified = table.unify_dictionaries()
+        self.hashes = add_hashes([self.hashes, hash_file_rows(unified)])
+        self._writer.write_table(unified, row_group_size=GROUP_ROWS)
 
     def _wait(self) -> None:
         """Until the last table is written."""

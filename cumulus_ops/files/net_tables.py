@@ -126,7 +126,8 @@ def write_net_table(
     except BaseException:
         new.discard()
         raise
-    return NetTable(relation.name, epoch, base, json.dumps(names_in_log(relation)), new.path, new.rows, new.checksums)
+    names, total = json.dumps(names_in_log(relation)), new.hashes.total
+    return NetTable(relation.name, epoch, base, names, new.path, new.rows, new.checksums, total=total)
 
 
 def net_rows(

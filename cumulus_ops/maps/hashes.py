@@ -202,6 +202,11 @@ class Rows:
         self._weights: dict[tuple[int | str, ...], np.ndarray] = {}
         self._found: dict[tuple[tuple[int | str, ...], str], tuple[int, int]] = {}
 
+    def total(self, keys: Sequence[int | str]) -> int:
+        """The total of all values alone, of some key columns."""
+        weights = self._weigh(tuple(keys))
+        return sum(_member(name) * _sum_column(weights, narrow_column(c)) for name, c in self._values.items()) % PRIME
+
     def hashes(self, keys: Sequence[int] | None = None, values: Sequence[str] | None = None) -> Hashes:
         """Of some key columns and maps; None for all."""
         chosen = tuple(self._keys) if keys is None else tuple(keys)
