@@ -33,6 +33,8 @@ __all__ = ["Repaired", "repair_runs"]
 
 #: As often is a part tried again when others commit meanwhile.
 ATTEMPTS = 25
+#: So much longer is waited each time for batches that are being applied.
+LOOK_S = 0.05
 
 
 def repair_runs(rt: Runtime, lost: Collection[Run], on_progress: Callable[[str], None] = lambda _: None) -> Repaired:
@@ -104,7 +106,10 @@ def _repair_next(
         except Conflict as conflict:
             if attempt == ATTEMPTS - 1:
                 raise (told_apart() if conflict.kind == "repair-told-apart" else conflict) from conflict
-            if conflict.kind == "repair-told-apart":  # unless who tells them apart does not look at them
+            if (
+                conflict.kind == "repair-told-apart"
+            ):  # by a batch that is being applied; or by who does not look at them
+                time.sleep(LOOK_S * attempt)
                 with suppress(CumulusError):
                     correct(rt)
                     refresh(rt)
