@@ -109,9 +109,12 @@ class GroupReader:
     aggregates: dict[AggregateCall, Aggregate] = field(default_factory=dict)
     indicators: dict[Var, tuple[Scalar, ...]] = field(default_factory=dict)
     subqueries: Callable[[exp.Expr], Scalar | None] = lambda _: None
+    #: Whether a subquery of HAVING or the list has an aggregate of this grouping.
+    asked_within: bool = False
 
     def __post_init__(self) -> None:
         self._expressions = make_reader(self.names.context.source, self._read_leaf)
+        self.names.read_aggregate = self._read_within
 
     @property
     def base(self) -> Names:
@@ -161,15 +164,22 @@ class GroupReader:
             return None
         return self.names.keys.get(self.read_base(node))
 
+    def _read_within(self, node: exp.Expr) -> Scalar | None:
+        self.asked_within = True
+        return self._read_leaf(node)
+
     def _read_key(self, target: Scalar) -> Scalar:
         """What is grouped by; NULL where no grouping set has it."""
         return self.names.keys.get(target) or Const(None, target.type.with_null())
 
-    def _add_aggregate(self, node: exp.Expr) -> Var:
+    def _add_aggregate(self, node: exp.Expr) -> Scalar:
         """The column of an aggregate call; equal ones are one."""
         columns = list(node.find_all(exp.Column))
         # a column that no query has is unknown, and said to be so where the argument is read
         if any(self.base.is_outer(c) for c in columns) and not any(self.base.has(c) for c in columns):
+            found = self.base.aggregate_around(node)
+            if found is not None:
+                return found
             hint = "aggregate in the outer query, in a derived table"
             self.names.fail(node, "an aggregate of an outer query's columns", "misplaced-aggregate", hint)
         wanted = read_call(node, self.base, self.read_base)
@@ -295,9 +305,10 @@ def _read_part(node: exp.Expr, target: _Targets) -> list[list[Named]]:
 
 
 def _read_unit(node: exp.Expr, target: _Targets) -> list[Named]:
+    """An entry of a set: what is in further parentheses belongs to it as well."""
     if isinstance(node, exp.Tuple):
-        return [target(n) for n in node.expressions]
-    return [target(node.this if isinstance(node, exp.Paren) else node)]
+        return [key for n in node.expressions for key in _read_unit(n, target)]
+    return _read_unit(node.this, target) if isinstance(node, exp.Paren) else [target(node)]
 
 
 @dataclass

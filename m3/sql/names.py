@@ -88,6 +88,8 @@ class Names:
     #: The names beside a derived table, which it does not see without LATERAL.
     beside: Names | None = None
     keys: dict[Scalar, Var] = field(default_factory=dict)
+    #: Behind a GROUP BY: reads an aggregate of the group.
+    read_aggregate: Callable[[exp.Expr], Scalar | None] | None = None
     #: The block's subqueries, and where one was read before.
     subqueries: list[Subquery] = field(default_factory=list)
     known: dict[exp.Expr, Scalar] = field(default_factory=dict)
@@ -150,6 +152,17 @@ class Names:
         while names is not None and not names.has(node) and not (names.base is not None and names.base.has(node)):
             names = names.parent
         return names is not None
+
+    def aggregate_around(self, node: exp.Expr) -> Scalar | None:
+        """What an aggregate in a subquery of HAVING or the list is, if its columns are of the grouped query around it; None if they are not."""
+        columns, names = list(node.find_all(exp.Column)), self if self.base is None else self.parent
+        while names is not None and columns:
+            if names.base is not None and names.read_aggregate is not None and any(map(names.base.has, columns)):
+                return names.read_aggregate(node)
+            if any(map(names.has, columns)):
+                return None
+            names = names.parent
+        return None
 
     def column(self, variable: Scalar) -> Column | None:
         """What is known of a variable of this block's tables."""

@@ -16,7 +16,7 @@ from m3.dictionary.aliases import ANYWHERE, OVER_LISTS, replace_aliases, write_o
 from m3.errors import FollowUp
 from m3.program import Relation
 from m3.scalars import Scalar, call, const
-from m3.sql.block import Block, From, Join, Limited, Order, Output, Query, Table, Window
+from m3.sql.block import Block, From, Join, Limited, Order, Output, Query, Subquery, Table, Window
 from m3.sql.expressions import as_condition, is_bare_null
 from m3.sql.functions import make_reader
 from m3.sql.grouping import GroupReader, has_aggregates, read_grouping
@@ -152,6 +152,9 @@ class _Reader:
         if isinstance(node, exp.Column) and not isinstance(node.this, exp.Star):
             return self.names.resolve(node)
         if isinstance(node, exp.Window | exp.AggFunc | exp.Filter):
+            found = None if isinstance(node, exp.Window) else self.names.aggregate_around(node)
+            if found is not None:
+                return found
             clause = "QUALIFY" if isinstance(node, exp.Window) else "HAVING"
             hint = f"use {clause}, or compute it in a derived table"
             name = self.names.context.source.name(node)
@@ -212,7 +215,8 @@ class _Select:
             distinct=bool(unique) and first is None,
             subqueries=(*names.subqueries, *(after.subqueries if groups is not None else ())),
         )
-        return self._describe(made, groups)
+        described = self._describe(made, groups)
+        return _derive_groups(described, names.subqueries) if groups is not None and groups.asked_within else described
 
     def _read_where(self, rows: _Reader, items: Sequence[exp.Expr]) -> Iterator[Scalar]:
         there, text = self.select.args.get("where") is not None, self.names.context.source
@@ -281,6 +285,33 @@ class _Select:
             )
             self.names.fail(node, f"{clause} of type {scalar.type}", "type-mismatch", hint)
         return scalar
+
+
+def _derive_groups(block: Block, before: Sequence[Subquery]) -> Block:
+    """A grouped query whose subqueries have aggregates of its groups, as one over the derived table of its groups: these are
+    columns there, which may be compared in any way."""
+    grouping = block.grouping
+    assert grouping is not None
+    columns = (
+        *(v for v, _ in grouping.keys),
+        *(a.variable for a in grouping.aggregates),
+        *(v for v, _ in grouping.indicators),
+    )
+    outputs = tuple(Output(f"{v.name}_{i}", v) for i, v in enumerate(columns))
+    groups = Block(
+        block.source, outputs, block.conditions, grouping=grouping, subqueries=tuple(before), single=block.single
+    )
+    behind = tuple(q for q in block.subqueries if q not in before)
+    conditions = (block.having,) if block.having is not None else ()
+    return replace(
+        block,
+        source=Table("", columns, groups),
+        conditions=conditions,
+        grouping=None,
+        having=None,
+        having_place=None,
+        subqueries=behind,
+    )
 
 
 def _at_most_one(source: From | None) -> bool:

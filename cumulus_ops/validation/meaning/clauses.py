@@ -306,14 +306,14 @@ def set_group(select: exp.Select, made: exp.Select, items: Sequence[exp.Expr], r
             case exp.Rollup() | exp.Cube() | exp.GroupingSets():
                 return type(node)(expressions=[read(n) for n in node.expressions])
             case exp.Tuple():
-                return exp.Tuple(expressions=[read(n) for n in node.expressions])
+                return exp.Tuple(expressions=[k for n in node.expressions for k in _keys_in(read(n))])
             case exp.Paren():
-                return exp.Tuple(expressions=[read(node.this)])
+                return exp.Tuple(expressions=_keys_in(read(node.this)))
         term = reader.read(resolve_entry(node, items, reader.scope))
         return term.node
 
     keys = [read(e) for e in group.expressions]
-    made_group = exp.Group(expressions=[n for k in keys for n in (k.expressions if isinstance(k, exp.Tuple) else [k])])
+    made_group = exp.Group(expressions=[n for k in keys for n in _keys_in(k)])
     for clause in ("rollup", "cube", "grouping_sets"):
         if group.args.get(clause):
             made_group.set(clause, [read(n) for n in group.args[clause]])
@@ -351,7 +351,11 @@ def group_apart(select: exp.Select, made: exp.Select, items: Sequence[exp.Expr],
     ):
         raise refusal("a subquery beside grouping sets")
     wanted = [*items, *(select.args[x] for x in ("having", "order") if select.args.get(x) is not None)]
-    aggregates = [reader.read(a).node for item in wanted for a in _aggregates_in(item, items)]
+    aggregates = [
+        reader.read(a).node
+        for item in wanted
+        for a in (*_aggregates_in(item, items), *_aggregates_within(item, select))
+    ]
     parts: dict[exp.Expr, str] = {}
     for part in dict.fromkeys([*group.expressions, *aggregates]):
         own = part.name if isinstance(part, exp.Column) and part.name not in parts.values() else ""
@@ -387,6 +391,33 @@ def _aggregates_in(node: exp.Expr, items: Sequence[exp.Expr]) -> list[exp.Expr]:
     return [a for child in node.iter_expressions() for a in _aggregates_in(child, items)]
 
 
+def _aggregates_within(node: exp.Expr, select: exp.Select) -> list[exp.Expr]:
+    """The aggregates in subqueries of an expression that are of the group around them: of columns of its tables, which are named."""
+    found = []
+    for query in node.find_all(exp.Select):
+        for inner in (n for n in query.find_all(exp.AggFunc) if is_aggregate(n)):
+            between, own = _tables_around(inner, select), _names_in(select)
+            tables = {c.table.lower() for c in inner.find_all(exp.Column)}
+            if tables and tables <= own - between:
+                found.append(inner)
+    return list(dict.fromkeys(found))
+
+
+def _tables_around(node: exp.Expr, select: exp.Select) -> set[str]:
+    """The names of the tables of the queries between a part of a query and that query."""
+    names: set[str] = set()
+    inside = node.parent_select
+    while inside is not None and inside is not select:
+        names |= _names_in(inside)
+        inside = inside.parent_select
+    return names
+
+
+def _names_in(select: exp.Expr) -> set[str]:
+    tables = [select.args.get("from_"), *(select.args.get("joins") or ())]
+    return {t.this.alias_or_name.lower() for t in tables if t is not None}
+
+
 def _plain_column(node: exp.Expr) -> exp.Expr:
     """A column without what does not matter in its name: quotes and case."""
     if not isinstance(node, exp.Column) or isinstance(node.this, exp.Star):
@@ -413,9 +444,10 @@ def _replace_parts(
     inside = isinstance(node, exp.Select)
     if isinstance(node, exp.Column) and (node.table.lower() in hidden or (hidden and not node.table)):
         return node.copy()
+    tables_read = {c.table.lower() for c in node.find_all(exp.Column)}
     if _plain_column(node) in parts and (
-        not hidden or isinstance(node, exp.Column)
-    ):  # an aggregate of a subquery is its own
+        not hidden or isinstance(node, exp.Column) or (tables_read and not tables_read & hidden)
+    ):  # an aggregate of a subquery is its own, but for one of the group's columns alone
         found.add(node)
         return column_of(parts[_plain_column(node)], GROUPED)
     if inside:
@@ -438,10 +470,10 @@ def group_keys(select: exp.Select) -> list[exp.Expr]:
     found: list[exp.Expr] = []
     while entries:
         entry = entries.pop(0)
-        if isinstance(entry, exp.Rollup | exp.Cube | exp.GroupingSets | exp.Tuple):
+        if isinstance(entry, exp.Rollup | exp.Cube | exp.GroupingSets):
             entries = [*entry.expressions, *entries]
         else:
-            found.append(entry.this if isinstance(entry, exp.Paren) else entry)
+            found += _keys_in(entry)
     return found
 
 
@@ -460,13 +492,20 @@ def grouping_sets(select: exp.Select) -> list[list[exp.Expr]]:
                         for choice in itertools.product((True, False), repeat=len(node.expressions))]  # fmt: skip
             case exp.GroupingSets():
                 return [keys for n in node.expressions for keys in of(n)]
-            case exp.Tuple():
-                return [list(node.expressions)]
+            case exp.Tuple() | exp.Paren():
+                return [_keys_in(node)]
         return [[node]]
 
     parts = [of(n) for n in (() if group.args.get("grouping_sets") else group.expressions)]
     parts += [of(n) for c in ("rollup", "cube", "grouping_sets") for n in group.args.get(c) or ()]
     return [[key for keys in choice for key in keys] for choice in itertools.product(*parts)]
+
+
+def _keys_in(node: exp.Expr) -> list[exp.Expr]:
+    """The expressions of an entry of GROUP BY, in parentheses within parentheses or not."""
+    if isinstance(node, exp.Paren):
+        return _keys_in(node.this)
+    return [key for n in node.expressions for key in _keys_in(n)] if isinstance(node, exp.Tuple) else [node]
 
 
 def total_of(node: exp.Expr, keys: set[exp.Expr], reader: Reader) -> exp.Expr:

@@ -309,6 +309,21 @@ ANALYTICS = {
         D,
         "select dept_id, kurtosis(emp_id) as a, kurtosis_pop(emp_id) as b, product(emp_id) as c, mad(emp_id) as d, mad(distinct salary::double) filter (where active) as e from employees group by dept_id",
     ),
+    "aggregates_of_the_group_in_subqueries_of_having": (
+        P,
+        "select dept_id, count(*) as n from employees e group by dept_id having exists (select 1 from projects p where p.cost > min(e.salary) and count(e.emp_id) > 1) or dept_id in (select dept_id from departments d where d.budget > sum(e.emp_id))",
+        "select dept_id, n from (select dept_id, count(*) as n, min(salary) as m, count(emp_id) as c, sum(emp_id) as s from employees group by dept_id) e where exists (select 1 from projects p where p.cost > m and c > 1) or dept_id in (select dept_id from departments d where d.budget > s)",
+    ),
+    "aggregates_of_the_group_in_subqueries_of_the_list": (
+        P,
+        "select manager_id, (select count(*) from departments d where d.budget < max(e.salary)) as n, rank() over (order by manager_id) as r from employees e group by manager_id order by (select max(d.city) from departments d where d.dept_id >= avg(e.dept_id)), manager_id",
+        "select manager_id, (select count(*) from departments d where d.budget < a) as n, rank() over (order by manager_id nulls last) as r from (select manager_id, max(salary) as a, avg(dept_id) as b from employees group by manager_id) e order by (select max(d.city) from departments d where d.dept_id >= b) nulls last, manager_id nulls last",
+    ),
+    "grouping_sets_in_parentheses": (
+        P,
+        "select dept_id, active, count(*) as n from employees group by grouping sets ((dept_id, (dept_id, active)), grouping sets (((active)), ()))",
+        "select dept_id, active, count(*) as n from employees group by grouping sets ((dept_id, active), (active), ())",
+    ),
     "groups_frame": (
         P,
         "select emp_id, sum(emp_id) over (order by dept_id groups between 1 preceding and current row) as s from employees",
