@@ -190,14 +190,15 @@ def _call_all(tests: types.ModuleType) -> None:
     for name, test in list(vars(tests).items()):
         if not name.startswith("test_"):
             continue
-        marked = [mark.args[1] for mark in getattr(test, "pytestmark", [])]
+        marked = [mark.args for mark in getattr(test, "pytestmark", [])]
         drawn = getattr(test, "hypothesis", None)
         if drawn:
             for seed in range(DRAWN):
                 drawn.inner_test(seed)
         elif marked:
-            for value in marked[0]:
-                test(value)
+            for names, values in marked:
+                for value in values:
+                    test(value) if isinstance(names, str) else test(*value)
         else:
             test()
 

@@ -25,7 +25,7 @@ from cumulus_papers.experiments.nodes import (
     SUBQUERIES,
     SUPPRESSION,
 )
-from cumulus_papers.experiments.recovery import CLOCKS, RECOVERY
+from cumulus_papers.experiments.recovery import CLOCKS, RECOVERY, TABLES
 
 __all__ = ["EXPERIMENTS", "Experiment", "Plot", "Row", "run_experiment"]
 
@@ -49,6 +49,7 @@ EXPERIMENTS: dict[str, Experiment] = {
         PROGRESS,
         CLOCKS,
         RECOVERY,
+        TABLES,
     )
 }
 

@@ -14,8 +14,9 @@ from cumulus_papers.kernel import Costs, Disorder
 from cumulus_papers.recovery.system import Failure, History, Recovery, poisson, run_history
 from m3.recovery.graph import Flow, flow_of
 from m3.recovery.messages import Data
+from m3.recovery.table import Input, Origin, Table, count_orders, count_tables
 
-__all__ = ["CLOCKS", "RECOVERY"]
+__all__ = ["CLOCKS", "RECOVERY", "TABLES"]
 
 #: Inputs a second, over all sources.
 RATE = 400.0
@@ -160,5 +161,57 @@ RECOVERY = Experiment(
     (
         Plot("nodes", "recover_s", "way", "Seconds to recover, by size of the dataflow", log="y"),
         Plot("since_checkpoint", "recover_s", "way", "Seconds to recover, by inputs since the checkpoint", log="xy"),
+    ),
+)
+
+
+# How much an order is worth: which orders of what was lost somebody could tell apart.
+
+PARENTS = ("A1", "A2", "A3")
+DRAWN = 40
+
+
+def _measure_tables(scale: float) -> Iterator[Row]:
+    choose = random.Random(1)
+    for inputs in range(1, 7):
+        drawn = [_draw_table(choose, inputs) for _ in range(max(1, round(DRAWN * scale)))]
+        for commuting in range(len(PARENTS) + 1):
+            free = set(PARENTS[:commuting])
+
+            def commute(one: Origin, other: Origin, free: set[str] = free) -> bool:
+                return one[0] in free or other[0] in free
+
+            yield {
+                "inputs": inputs,
+                "commuting": f"{commuting} of {len(PARENTS)} parents",
+                "tables": sum(map(count_tables, drawn)) / len(drawn),
+                "orders": sum(count_orders(table, commute) for table in drawn) / len(drawn),
+            }
+
+
+def _draw_table(choose: random.Random, inputs: int) -> Table:
+    """Inputs that nobody has seen, of three parents, and behind them one of each parent that somebody has."""
+    senders = [*(choose.choice(PARENTS) for _ in range(inputs)), *PARENTS]
+    counted = dict.fromkeys(PARENTS, 0)
+    rows: list[Input] = []
+    for parent in senders:
+        counted[parent] += 1
+        rows.append(Input(parent, counted[parent], ("C1",)))
+    targets = {column: entry.origin for column, entry in enumerate(rows, start=1) if column > inputs}
+    return Table(1, len(rows), targets, {}, tuple(rows))
+
+
+TABLES = Experiment(
+    "replay-tables",
+    "How many orders of what was lost could somebody tell apart, by how much of it commutes?",
+    _measure_tables,
+    (
+        Plot(
+            "inputs",
+            "orders",
+            "commuting",
+            "Orders that somebody could tell apart, by inputs that nobody has seen",
+            log="y",
+        ),
     ),
 )
