@@ -30,7 +30,7 @@ from cumulus_ops.files.columns import OFFSET, SIGN, VERSION
 from cumulus_ops.files.projection import as_declared, names_in_file
 from cumulus_ops.maps.columns import to_numpy, to_physical, whole_column
 from cumulus_ops.maps.encodings import BLOCK_BYTES, checksums
-from cumulus_ops.maps.hashes import Hashes, Rows, add_hashes
+from cumulus_ops.maps.hashes import Hashes, Rows, add_hashes, hash_texts_together
 from cumulus_ops.project.errors import IntegrityProblem
 from cumulus_ops.project.small_files import sync_folder
 from m3.datatypes import decimal
@@ -59,6 +59,8 @@ StoredFile = LogFile | QuarantinedRows
 AT_ONCE_BYTES = 1 << 20
 #: So much is verified at a time of a file that somebody else reads.
 VERIFIED_BYTES = 1 << 22
+#: Texts of so many rows are hashed at once, whatever column they are of.
+TEXTS_TOGETHER = 1 << 10
 
 
 class SummedFile(io.RawIOBase):
@@ -322,16 +324,15 @@ BUFFER_BYTES = 1 << 16
 def hash_file_rows(table: pa.Table) -> Hashes:
     """The linear hashes of rows as files have them (:mod:`cumulus_ops.maps.hashes`): a row counts its sign, or once without one; its columns are its key, by their
     names. The total is without offset and version: that of a net table is the sum of those of the log that it stands for."""
-    keys: dict[int | str, pa.Array] = {}
-    for name, column in zip(table.column_names, table.columns, strict=True):
-        if name not in (SIGN, VERSION):
-            keys[name] = _as_hashed(whole_column(column))
-    signs = to_numpy(whole_column(table[SIGN])) if SIGN in table.column_names else np.ones(len(table), np.int64)
-    versions = (
-        to_numpy(whole_column(table[VERSION])) if VERSION in table.column_names else np.zeros(len(table), np.int64)
-    )
-    rows = Rows(len(table), keys, versions, {"": pa.array(signs)})
-    return Hashes(rows.hashes().content, rows.total([name for name in keys if name != OFFSET]))
+    found = {name: whole_column(column) for name, column in zip(table.column_names, table.columns, strict=True)}
+    columns = [name for name in found if name not in (SIGN, OFFSET, VERSION)]
+    places = [*columns, *(name for name in found if name == OFFSET)]
+    signs = to_numpy(found[SIGN]) if SIGN in found else np.ones(len(table), np.int64)
+    versions = to_numpy(found[VERSION]) if VERSION in found else np.zeros(len(table), np.int64)
+    rows = Rows(len(table), {name: _as_hashed(found[name]) for name in places}, versions, {"": pa.array(signs)})
+    hash_texts_together([rows] if len(table) <= TEXTS_TOGETHER else [])
+    rows.remember(columns)
+    return Hashes(rows.content(places), rows.total(columns))
 
 
 def _as_hashed(column: pa.Array) -> pa.Array:

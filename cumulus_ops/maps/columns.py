@@ -19,6 +19,7 @@ array([7, 1])
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import lru_cache
 
 import numpy as np
 import pyarrow as pa
@@ -378,8 +379,23 @@ def hash_texts(column: pa.Array) -> np.ndarray:
     return mix((running[end] - running[begin]) * shifts[begin] + (end - begin).astype(np.uint64))
 
 
+#: Powers of so many bytes are computed once.
+KNOWN_POWERS = 1 << 16
+
+
 def _raise_base(base: np.uint64, count: int) -> np.ndarray:
-    """base**0 .. base**count modulo 2**64."""
+    """base**0 .. base**count modulo 2**64, and perhaps further."""
+    return _known_powers(int(base)) if count <= KNOWN_POWERS else _compute_powers(base, count)
+
+
+@lru_cache(maxsize=2)
+def _known_powers(base: int) -> np.ndarray:
+    powers = _compute_powers(np.uint64(base), KNOWN_POWERS)
+    powers.setflags(write=False)
+    return powers
+
+
+def _compute_powers(base: np.uint64, count: int) -> np.ndarray:
     factors = np.full(count + 1, base, dtype=np.uint64)
     factors[0] = 1
     return np.multiply.accumulate(factors)
