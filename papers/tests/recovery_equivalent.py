@@ -26,6 +26,7 @@ EQUIVALENT: dict[str, str] = {
     "graph Flow.order: in_order(self.children, lambda node: node) or ()  =>  in_order(self.children, lambda node: node)": "a flow has no cycle, so there is an order",
     "graph flow_of: 0  =>  -1": _ONE,
     "graph flow_of: 0  =>  -1 #2": _ONE,
+    "node Node.__init__: 0  =>  -1": "what was told is not below 0, and only what is more is told",
     "sending Sender.resume: self.lives[order.child] = order.life  =>  pass": _TOLD,
     "sending Sender._passed: o and o[0] == parent  =>  o[0] == parent": _OWN,
     "sending Sender.hear_horizons: self.horizons.get(node, 0) < time  =>  self.horizons.get(node, 0) <= time": _AGAIN,

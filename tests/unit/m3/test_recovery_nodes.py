@@ -13,6 +13,7 @@ from m3.recovery.graph import flow_of
 from m3.recovery.messages import Ask, Data, Hold, Mark, Recovered, Report, Resume, Stable, Start, Started
 from m3.recovery.node import Node
 from m3.recovery.replaying import Replay
+from m3.recovery.sending import Outlet
 
 #: One line, as long as diffs have to be told apart by where they come from.
 LINE = flow_of([("s", "a"), ("a", "b"), ("b", "c")])
@@ -123,6 +124,9 @@ def test_a_child_says_what_it_has_and_what_it_knows() -> None:
 
 def test_a_restarted_node_tells_its_children_once_what_it_knows() -> None:
     nodes, _, _ = restarted()
+    nodes["b"].receive(Mark("a", "b", (1, 2), 0))
+    assert nodes["b"].replay is not None
+    assert nodes["b"].replay.marks == {"a"}  # it has not said that it knows all that it will
     resumed = nodes["a"].receive(Resume("a", "b", 2, 1))
     assert [type(message) for message in resumed] == [Mark, Data]
     assert [str(diff) for diff in resumed[0].since] == ["a:1 [s:1]", "a:2 [s:2]", "s:1", "s:2"]
@@ -148,6 +152,15 @@ def test_a_child_that_lost_it_is_marked_again() -> None:
     assert (knowledge.time, again.payload, again.lives) == (0, "1", (1, 2))
     (mark,) = nodes["s"].housekeeping()
     assert (mark.time, mark.resumed) == (2, False)
+    nodes["s"].receive(Hold("s", "a", 3))
+    nodes["s"].inject("-3")
+    assert nodes["s"].housekeeping() == []
+    (knowledge,) = nodes["s"].receive(Resume("s", "a", 3, 1))
+    assert knowledge.time == 1
+    assert [mark.time for mark in nodes["s"].housekeeping()] == [3]
+    nodes["s"].receive(Hold("s", "a", 4))
+    nodes["s"].receive(Resume("s", "a", 4, 1))
+    assert [mark.time for mark in nodes["s"].housekeeping()] == [3]
 
 
 def test_messages_have_the_levels_of_what_is_tolerated_and_one_more() -> None:
@@ -228,10 +241,11 @@ def test_what_all_were_told_is_no_longer_carried() -> None:
     node.receive(Data("p", "n", (1, 1), Clock("p", 3), "c"))
     node.forget_carried()
     assert (node.journal, node.outlets["d"].carried) == ([], 0)  # it will be told all
+    node.receive(Data("p", "n", (1, 1), Clock("p", 4), "c"))
     node.receive(Resume("n", "d", 2, 0))
-    (message,) = node.receive(Data("p", "n", (1, 1), Clock("p", 4), "d"))
+    (message,) = node.receive(Data("p", "n", (1, 1), Clock("p", 5), "d"))
     assert isinstance(message, Data)
-    assert [str(diff) for diff in message.since] == ["p:4"]
+    assert [str(diff) for diff in message.since] == ["p:5"]
 
 
 def test_what_a_dead_child_still_says_is_not_heard() -> None:
@@ -296,3 +310,77 @@ def test_a_table_is_solved_only_where_somebody_could_have_seen_another_order() -
     assert placed(*row, other, parents="A1 A2", children="C1") == ({5: ("A1", 3)}, 0)
     assert placed(*row, parents="A1", children="C1 C2") == ({3: ("A1", 1), 5: ("A1", 3)}, 0)
     assert placed(*row, other, parents="A1 A2", children="C1 C2") == ({3: ("A1", 1), 5: ("A1", 3)}, 1)
+
+
+def test_where_inputs_commute_they_are_processed_as_they_come_and_sent_in_their_order() -> None:
+    """``c`` has what was made at 1 and 2, ``d`` what was made at 1. Something new overtakes what was made at 2."""
+    known = tuple(map(parse_clock, ("n:1 [p:1]", "n:2 [q:1]")))
+    reports = (
+        Report("c", "n", 2, parse_clock("n:2 [p:1 q:1]"), known=known),
+        Report("d", "n", 2, parse_clock("n:1 [p:1 q:0]"), known=known[:1]),
+    )
+    start = Start("n", {"n": 2} | dict.fromkeys("pqcd", 1), reports)
+    node, _ = Node.restart("n", CROSS, Routes(("c", "d"), commutes=True), start)
+    assert node.owed == {("p", 1): 1, ("q", 1): 2}
+
+    def came(diff: str) -> list[tuple[str, int]]:
+        sent = node.receive(Data(diff[0], "n", (1, 2), parse_clock(diff), "cd"))
+        return [(message.target, message.diff.time) for message in sent if isinstance(message, Data)]
+
+    assert came("p:1") == []  # both have it
+    assert came("p:2") == [("c", 3)]
+    assert came("q:1") == [("d", 2), ("d", 3)]
+    assert came("q:2") == [("c", 4), ("d", 4)]
+    assert [(output.time, sorted(output.payloads)) for output in node.payloads.outputs] == [
+        (time, ["c", "d"]) for time in (1, 2, 3, 4)
+    ]
+    assert node.owed == {}
+
+
+def test_a_child_had_what_descends_from_no_later_input_than_it_knows() -> None:
+    outlet = Outlet(has=parse_clock("n:2 [p:1]"))
+    assert [outlet.had("p", 1), outlet.had("p", 2), outlet.had("q", 1), Outlet().had("p", 0)] == [
+        True,
+        False,
+        False,
+        False,
+    ]
+
+
+def test_silent_diffs_are_carried_with_the_same_levels() -> None:
+    longer = flow_of([("s", "a"), ("a", "b"), ("b", "c"), ("c", "d")])
+    for tolerance, levels in ((1, "c:{0} [b:{0}]"), (2, "c:{0} [b:{0} [a:{0}]]")):
+        nodes = {
+            n: Node(n, longer, Routes(longer.children[n], stateful=n in "sd"), tolerance=tolerance)
+            for n in longer.order
+        }
+        carry(nodes, nodes["s"].inject("abc"))
+        mark = nodes["c"].mark("d")
+        assert [str(diff) for diff in mark.since if diff.node == "c"] == [levels.format(1)]
+        carry(nodes, [mark])
+        assert str(nodes["d"].seen["c"]) == levels.format(1)
+        carry(nodes, nodes["s"].inject("abc") + nodes["s"].inject("abcd"))
+        assert str(nodes["d"].diffs.at("c", 3)) == levels.format(3)
+        if tolerance == 2:
+            assert str(nodes["d"].diffs.at("c", 2)) == levels.format(2)
+
+
+def test_a_restarted_parent_is_told_again_what_is_stable() -> None:
+    nodes = line()
+    again = Mark("b", "c", (1, 1), 0, clock=Clock("b", 0))
+    nodes["c"].receive(again)
+    assert nodes["c"].housekeeping() == []  # nothing is
+    carry(nodes, nodes["s"].inject("1"))
+    nodes["c"].checkpoint()
+    assert stable(nodes, "c") == [("b", 1)]
+    assert stable(nodes, "c") == []
+    nodes["c"].receive(again)
+    assert stable(nodes, "c") == [("b", 1)]
+
+
+def test_a_mark_says_how_far_the_parents_of_a_parent_are() -> None:
+    nodes = line()
+    nodes["b"].receive(Mark("a", "b", (1, 1), 2, since=(parse_clock("a:2 [s:3]"), parse_clock("a:1 [s:1]"))))
+    assert str(nodes["b"].seen["a"]) == "a:2 [s:3]"
+    nodes["b"].receive(Mark("a", "b", (1, 1), 2, clock=parse_clock("a:2 [s:5]")))
+    assert str(nodes["b"].seen["a"]) == "a:2 [s:5]"
