@@ -25,7 +25,6 @@ from cumulus_ops.project.rhythm import Rhythm
 from cumulus_ops.project.verdicts import PASSED
 from cumulus_ops.publishing.telling import tell_where_coordinators_are, write_notices
 from cumulus_ops.query.errors import newest_errors
-from cumulus_ops.repair.fsck import look_after
 
 if TYPE_CHECKING:
     from cumulus_ops.append.delivery import Delivery
@@ -34,11 +33,13 @@ if TYPE_CHECKING:
     from cumulus_ops.epochs import finals
     from cumulus_ops.opening.runtime import Runtime
     from cumulus_ops.publishing import publishing
+    from cumulus_ops.repair import fsck
     from cumulus_ops.validation import run as validating
     from cumulus_ops.validation.request import ValidationReport
-else:  # what writes Delta tables, and what proves snapshots: most tasks do neither
+else:  # what writes Delta tables or looks at them, and what proves snapshots: most tasks do neither
     finals = lazy_module("cumulus_ops.epochs.finals")
     publishing = lazy_module("cumulus_ops.publishing.publishing")
+    fsck = lazy_module("cumulus_ops.repair.fsck")
     validating = lazy_module("cumulus_ops.validation.run")
 
 __all__ = [
@@ -373,7 +374,7 @@ def commit_complete(folder: str, *, executor: str | None = None) -> list[int]:
 
     done: list[int] = []
     with running(folder, executor, "checkpoint") as (_, opened):
-        runtime = replace(opened, on_snapshot=look_after)
+        runtime = replace(opened, on_snapshot=fsck.look_after)
         _say_repeated(runtime.catalog.snapshots.repeat())
         while epochs := _complete(runtime):
             epoch = epochs[0]
