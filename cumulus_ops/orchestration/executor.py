@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import importlib
 import logging
+import time
 
 from airflow.executors.local_executor import LocalExecutor
 
@@ -15,12 +16,15 @@ __all__ = ["WarmLocalExecutor"]
 
 #: Only importing: nothing here may start a thread, open a connection or fork.
 PRELOADED = ("cumulus_ops.epochs", "cumulus_ops.compute.spark", "pyspark.sql.connect.session", "deltalake")
+#: No more tasks are handed over than there are workers, so one of them takes each at once.
+UNREAD_S = 45.0
 
 
 class WarmLocalExecutor(LocalExecutor):
     """Loads :data:`PRELOADED`, then forks its workers. It opens no log server: the API server reads the files."""
 
     serve_logs = False
+    _unread_since: float | None = None
 
     def start(self) -> None:
         """Called by the scheduler once."""
@@ -30,3 +34,16 @@ class WarmLocalExecutor(LocalExecutor):
             except ImportError as error:  # the task that needs it will say so
                 logging.getLogger(__name__).warning("cannot preload %s: %s", name, error)
         super().start()
+
+    def sync(self) -> None:
+        """Called by the scheduler all the time.
+
+        Raises:
+            RuntimeError: nobody takes tasks any more: an idle worker that is killed holds the lock of their queue for ever. The scheduler ends with it, and whoever watches it starts
+                another one, with another queue.
+        """
+        super().sync()
+        now, unread = time.monotonic(), self._unread_messages.value
+        self._unread_since = None if not unread else now if self._unread_since is None else self._unread_since
+        if self._unread_since is not None and now - self._unread_since > UNREAD_S:
+            raise RuntimeError(f"no worker has taken {unread} tasks for {UNREAD_S:.0f} s: one that waited was killed")
