@@ -133,7 +133,6 @@ class Node(Sender):
 
     def _process(self, diff: Clock, parent: str, payload: Any, *, known: bool = False) -> list[NodeMessage]:
         """Note the diff, apply it, process the payload, log the output, send it (3.1.4, steps 1 to 4)."""
-        diff = diff.cut(self.tolerance + 2)
         made = self.operator.process(self.state, parent, payload)
         outputs = {c: made[c] for c in made if known or not diff.origin or not self.outlets[c].had(*diff.origin)}
         if made and not outputs and not self.operator.stateful and not known:

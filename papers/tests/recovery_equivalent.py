@@ -9,6 +9,8 @@ _FROM_1 = "times of messages begin with 1, and none is below 0"
 
 _AGAIN = "cut off up to the same time again, nothing changes"
 _OWN = "what is for a child was made of an input, unless the node has no parents"
+#: Decision 73 has the rule, and no history is known in which it is needed: 1,200 with `Outlet.had` always false ended right.
+_KNOWN = "what a child had is known by its diffs, and of a known input nobody asks whether it was had"
 _TOLD = "Hold has said it, or Start"
 
 #: Name of the mutant -> why nothing can notice it.
@@ -27,6 +29,13 @@ EQUIVALENT: dict[str, str] = {
     "graph flow_of: 0  =>  -1": _ONE,
     "graph flow_of: 0  =>  -1 #2": _ONE,
     "node Node.__init__: 0  =>  -1": "what was told is not below 0, and only what is more is told",
+    "node Node._process_input: False  =>  True": _KNOWN,
+    "node Node._process: False  =>  True": _KNOWN,
+    "node Node._process: not self.operator.stateful  =>  self.operator.stateful": _KNOWN,
+    "node Node._process: not known  =>  known": _KNOWN,
+    "node Node._process: self.clock = self.clock.apply(Clock(self.name, 0, diff.below))  =>  pass": _KNOWN,
+    "node Node._process: 0  =>  1": _KNOWN,
+    "node Node._process: 0  =>  -1": _KNOWN,
     "sending Sender.resume: self.lives[order.child] = order.life  =>  pass": _TOLD,
     "sending Sender._passed: o and o[0] == parent  =>  o[0] == parent": _OWN,
     "sending Sender.hear_horizons: self.horizons.get(node, 0) < time  =>  self.horizons.get(node, 0) <= time": _AGAIN,

@@ -234,6 +234,9 @@ def test_what_all_were_told_is_no_longer_carried() -> None:
     assert [str(diff) for diff in node.journal] == ["p:1", "n:1 [p:1]", "p:2", "n:2 [p:2]"]
     node.forget_carried()
     assert len(node.journal) == 4  # d was told nothing
+    assert len(node.housekeeping()) == 2
+    assert node.journal == []
+    node = cross("p:1 c", "p:2 c", tolerance=2)
     assert [str(diff) for diff in node.mark("d").since] == ["p:1", "n:1 [p:1]", "p:2", "n:2 [p:2]"]
     node.forget_carried()
     assert node.journal == []
@@ -384,3 +387,18 @@ def test_a_mark_says_how_far_the_parents_of_a_parent_are() -> None:
     assert str(nodes["b"].seen["a"]) == "a:2 [s:3]"
     nodes["b"].receive(Mark("a", "b", (1, 1), 2, clock=parse_clock("a:2 [s:5]")))
     assert str(nodes["b"].seen["a"]) == "a:2 [s:5]"
+
+
+def test_what_waits_for_its_place_is_not_stable() -> None:
+    """What was received, and would be asked for again if the node failed now."""
+    known = tuple(map(parse_clock, ("n:1 [p:1]", "n:2 [q:1]", "n:3 [p:2]")))
+    has = parse_clock("n:3 [p:2 q:1]")
+    reports = tuple(Report(child, "n", 2, has, observed=3, stable=1, known=known) for child in "cd")
+    start = Start("n", {"n": 2} | dict.fromkeys("pqcd", 1), reports)
+    node, _ = Node.restart("n", CROSS, Routes(("c", "d")), start)
+    assert str(node.clock) == "n:1 [p:1 q:0]"
+    assert node.receive(Data("p", "n", (1, 2), parse_clock("p:2"), "cd")) == []
+    assert [(message.target, message.time) for message in node.housekeeping()] == [("p", 1)]
+    node.receive(Data("q", "n", (1, 2), parse_clock("q:1"), "cd"))
+    assert str(node.clock) == "n:3 [p:2 q:1]"
+    assert [output.time for output in node.payloads.outputs] == [2, 3]

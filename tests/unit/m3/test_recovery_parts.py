@@ -246,6 +246,7 @@ def test_what_is_cut_off_a_diff_log_is_still_in_its_clocks(seed):
 
 def test_a_diff_log_begins_with_nothing_and_forgets_what_is_folded():
     log = DiffLog(roots=frozenset("H"))
+    assert log.clock_at("H", 3) == Clock("H", 0)
     assert not log.note(Clock("C", 1))  # no root of it
     assert not log.note(Clock("H", 0))  # no message
     assert log.clock_at("H", 3) == Clock("H", 0)
