@@ -110,7 +110,7 @@ MOMENTS = (
     Entry("julian", "days since 24 November 4714 BC", ("date",), INT, rises=(0,), distinct=True, forms=("postgres | EXTRACT(JULIAN FROM d)", "duckdb | JULIAN(d) := CAST(julian(d) AS DOUBLE)", "duckdb | EXTRACT(JULIAN FROM d) := CAST(julian(d) AS DOUBLE)"), spark="datediff(a, DATE '1970-01-01') + 2440588"),
     Entry("make_date_by_day", "a date by the number of its day in the year", forms=("mysql | MAKEDATE(y, n) := add_days(make_date(y, 1, 1), n - 1)",)),
     Entry("iso8601", "dates and timestamps as ISO 8601 has them", forms=(
-        "trino | FROM_ISO8601_DATE(s) := CAST(s AS DATE)", "trino | FROM_ISO8601_TIMESTAMP(s) := CAST(s AS TIMESTAMP)", "trino snowflake spark | TO_TIMESTAMP(s) := CAST(s AS TIMESTAMP)", "TRY_TO_TIMESTAMP(s) := TRY_CAST(s AS TIMESTAMP)",
+        "trino | FROM_ISO8601_DATE(s) := CAST(s AS DATE)", "trino | FROM_ISO8601_TIMESTAMP(s) := CAST(s AS TIMESTAMP)", "trino snowflake spark | TO_TIMESTAMP(s) := CAST(s AS TIMESTAMP)", "spark snowflake | TO_TIMESTAMP_NTZ(m) := CAST(m AS TIMESTAMP)", "TRY_TO_TIMESTAMP(s) := TRY_CAST(s AS TIMESTAMP)",
         "snowflake | TRY_TO_DATE(s) := TRY_CAST(s AS DATE)")),
     Entry("end_of_month", "last day of a period", forms=("tsql | EOMONTH(m) := last_day(m)", "tsql | EOMONTH(m, n) := last_day(add_months(m, n))", "LAST_DAY(m) := last_day(m)", "trino | LAST_DAY_OF_MONTH(m) := last_day(m)",
         "snowflake bigquery | LAST_DAY(m, MONTH) := last_day(m)", "snowflake bigquery | LAST_DAY(m, YEAR) := make_date(year(m), 12, 31)", "snowflake bigquery | LAST_DAY(m, QUARTER) := last_day(add_months(date_trunc('quarter', m), 2))",
