@@ -38,7 +38,9 @@ def suggest(name: str, dialect: str | None, count: int = 3) -> tuple[str, ...]:
     wanted = name.upper()
     alike = [word for word, forms in known.items() if not all(" OVER " in form for form in forms)]
     near = [wanted] if wanted in known else difflib.get_close_matches(wanted, alike, count, NEAR)
-    return tuple(dict.fromkeys(form for word in near for form in known[word]))[:count]
+    found = dict.fromkeys(form for word in near for form in known[word])
+    plain = [form for form in found if " OVER " not in form]  # an aggregate is a function of windows, too
+    return tuple(plain or found)[:count]
 
 
 @lru_cache(maxsize=16)
