@@ -11,12 +11,14 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from cumulus_ops.catalog.net_tables import NetTable
 from cumulus_ops.catalog.records import KeyRun, LogFile, QuarantinedRows, Run
 from cumulus_ops.catalog.repairs import KnownDamage
 from cumulus_ops.files.log_files import check_file
 from cumulus_ops.keys.building import prove_index, signature
+from cumulus_ops.light import lazy_module
 from cumulus_ops.maps.encodings import Place, say_damaged
 from cumulus_ops.maps.packs import FOREIGN as OTHER_RUN
 from cumulus_ops.maps.packs import verify_run
@@ -39,9 +41,13 @@ from cumulus_ops.repair.damage import (
     Report,
     StoredRow,
 )
-from cumulus_ops.repair.published import find_damaged_tables
 from cumulus_ops.repair.state_files import HOLDS as SMALL
 from cumulus_ops.repair.state_files import find_damaged_state_files
+
+if TYPE_CHECKING:
+    from cumulus_ops.repair import published
+else:  # after a snapshot only files under the state folder are looked at
+    published = lazy_module("cumulus_ops.repair.published")
 
 __all__ = ["Progress", "Sample", "fsck", "look_after", "record"]
 
@@ -126,7 +132,7 @@ def fsck(
         chosen = [row for row in rows if (sample is None or sample.has(row.path)) and (not only or row.path in only)]
         damages += [*_verify_all(rt, chosen, on_progress), *_find_foreign(rt)]
         proved, wrong, unproved = _prove_indexes(rt, step.label, only) if sample is None else ([], [], [])
-        damages += [*wrong, *(find_damaged_tables(rt, only) if sample is None else ())]
+        damages += [*wrong, *(published.find_damaged_tables(rt, only) if sample is None else ())]
         if only:
             damages = [damage for damage in damages if damage.file in only]
         record(rt, damages, None if is_all else {*only} or {*SMALL, *(row.path for row in chosen)})
