@@ -143,17 +143,7 @@ class DropBatches:
             quarantined = sum(r.file.rows for r in batch.quarantine.values())
             counts = (batch.inserts, batch.deletes, quarantined, batch.duplicates)
             log = tuple(
-                LogFile(
-                    0,
-                    relation,
-                    e.file.path,
-                    e.file.rows,
-                    e.source,
-                    e.min_offset,
-                    e.max_offset,
-                    e.file.checksums,
-                    *e.file.hashes,
-                )
+                LogFile(0, relation, e.file.path, e.file.rows, e.source, e.min_offset, e.max_offset, e.file.checksums)
                 for relation, e in batch.log.items()
             )
             quarantine = tuple(
@@ -165,7 +155,6 @@ class DropBatches:
                     dict(r.reasons),
                     r.transactional,
                     r.file.checksums,
-                    r.file.hashes.content,
                 )
                 for relation, r in batch.quarantine.items()
             )

@@ -370,4 +370,4 @@ def _copy_later(project: Project, file: LogFile, shift: int, label: str) -> LogF
             copy.write(table)
         assert copy is not None  # a log file has rows
         copy.close()
-    return replace(file, path=copy.path, checksums=copy.checksums, **copy.hashes._asdict())
+    return replace(file, path=copy.path, checksums=copy.checksums)

@@ -172,7 +172,7 @@ class Deliveries(Part):
         q, b = t.quarantine.c, t.batch.c
         fields = (q.id, q.batch, b.coordinator, b["drop"].label("delivery"), b.epoch, q.relation, q.rows)
         query = (
-            select(*fields, q.reasons, q.state, q.path, q.source, q.transactional, q.checksums, q.content)
+            select(*fields, q.reasons, q.state, q.path, q.source, q.transactional, q.checksums)
             .select_from(t.quarantine.join(t.batch, b.id == q.batch))
             .order_by(q.id)
         )

@@ -43,7 +43,7 @@ class NetTable:
     @property
     def file(self) -> LogFile:
         """Its file, which can stand for the log up to its epoch."""
-        return LogFile(0, self.relation, self.path, self.rows, "", 0, 0, self.checksums, total=self.total)
+        return LogFile(0, self.relation, self.path, self.rows, "", 0, 0, self.checksums)
 
 
 @dataclass(frozen=True)

@@ -104,7 +104,6 @@ class NewQuarantine:
     reasons: Mapping[str, int] = field(default_factory=dict)
     transactional: bool = False
     checksums: str | None = None
-    content: int | None = None
 
 
 @dataclass(frozen=True)
@@ -161,7 +160,6 @@ class QuarantinedRows:
     source: str
     transactional: bool
     checksums: str | None = None
-    content: int | None = None
 
     @property
     def label(self) -> str:
@@ -272,7 +270,7 @@ class ProgramRecord:
 @dataclass(frozen=True)
 class LogFile:
     """One relation's events of one batch; ``path`` is relative to the state folder, offsets are inclusive. ``checksums``: of its blocks, see
-    :mod:`cumulus_ops.files.log_files`; ``content`` and ``total``: linear hashes of its rows, see :mod:`cumulus_ops.maps.hashes`. None of a file of old."""
+    :mod:`cumulus_ops.files.log_files`; None of a file of old."""
 
     batch: int
     relation: str
@@ -282,8 +280,6 @@ class LogFile:
     min_offset: int
     max_offset: int
     checksums: str | None = None
-    content: int | None = None
-    total: int | None = None
 
 
 @dataclass(frozen=True)

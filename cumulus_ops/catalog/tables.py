@@ -225,8 +225,6 @@ log_file = Table(
     Column("min_offset", BigInteger, nullable=False),  # inclusive
     Column("max_offset", BigInteger, nullable=False),  # inclusive
     Column("checksums", Text),  # CRC-32 of each 64 KiB, in hexadecimal digits; NULL of files of old
-    Column("content", BigInteger),  # linear hashes of its rows, with and without their places; NULL of files of old
-    Column("total", BigInteger),
 )
 
 #: The rows of relations as of committed epochs (docs/adr/0065).
@@ -242,7 +240,7 @@ net_table = Table(
     Column("rows", BigInteger, nullable=False),
     Column("checksums", Text, nullable=False),  # as those of log files
     Column("proved", Boolean, nullable=False),  # a validation has found it right
-    Column("total", BigInteger),  # as that of log files
+    Column("total", BigInteger),  # linear hash of its rows, see maps.hashes; NULL of those of old
     Column("retired_by", BigInteger, index=True),  # the first commit after it was replaced, NULL while it counts
 )
 
@@ -259,7 +257,6 @@ quarantine = Table(
     Column("source", String(400), nullable=False),  # of the rows' events
     Column("transactional", Boolean, nullable=False),  # the events are transactions, with rows of other relations
     Column("checksums", Text),  # as those of log files
-    Column("content", BigInteger),  # as that of log files
 )
 
 delivery = Table(

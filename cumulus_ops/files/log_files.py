@@ -30,7 +30,7 @@ from cumulus_ops.files.columns import OFFSET, SIGN, VERSION
 from cumulus_ops.files.projection import as_declared, names_in_file
 from cumulus_ops.maps.columns import to_numpy, to_physical, whole_column
 from cumulus_ops.maps.encodings import BLOCK_BYTES, checksums
-from cumulus_ops.maps.hashes import Hashes, Rows, add_hashes, hash_texts_together
+from cumulus_ops.maps.hashes import PRIME, Rows
 from cumulus_ops.project.errors import IntegrityProblem
 from cumulus_ops.project.small_files import sync_folder
 from m3.datatypes import decimal
@@ -45,7 +45,7 @@ __all__ = [
     "StoredFile",
     "SummedFile",
     "check_file",
-    "hash_file_rows",
+    "hash_rows",
     "read_log",
     "read_rows",
     "verify_log",
@@ -59,8 +59,6 @@ StoredFile = LogFile | QuarantinedRows
 AT_ONCE_BYTES = 1 << 20
 #: So much is verified at a time of a file that somebody else reads.
 VERIFIED_BYTES = 1 << 22
-#: Texts of so many rows are hashed at once, whatever column they are of.
-TEXTS_TOGETHER = 1 << 10
 
 
 class SummedFile(io.RawIOBase):
@@ -321,18 +319,13 @@ BEHIND_ROWS = 1 << 14
 BUFFER_BYTES = 1 << 16
 
 
-def hash_file_rows(table: pa.Table) -> Hashes:
-    """The linear hashes of rows as files have them (:mod:`cumulus_ops.maps.hashes`): a row counts its sign, or once without one; its columns are its key, by their
-    names. The total is without offset and version: that of a net table is the sum of those of the log that it stands for."""
+def hash_rows(table: pa.Table) -> int:
+    """The total of rows as log files and net tables have them (:mod:`cumulus_ops.maps.hashes`): each counts its sign, and its columns are its key, by their names.
+    That of a net table is the sum of those of the log that it stands for."""
     found = {name: whole_column(column) for name, column in zip(table.column_names, table.columns, strict=True)}
-    columns = [name for name in found if name not in (SIGN, OFFSET, VERSION)]
-    places = [*columns, *(name for name in found if name == OFFSET)]
-    signs = to_numpy(found[SIGN]) if SIGN in found else np.ones(len(table), np.int64)
-    versions = to_numpy(found[VERSION]) if VERSION in found else np.zeros(len(table), np.int64)
-    rows = Rows(len(table), {name: _as_hashed(found[name]) for name in places}, versions, {"": pa.array(signs)})
-    hash_texts_together([rows] if len(table) <= TEXTS_TOGETHER else [])
-    rows.remember(columns)
-    return Hashes(rows.content(places), rows.total(columns))
+    keys: dict[int | str, pa.Array] = {n: _as_hashed(c) for n, c in found.items() if n not in (SIGN, OFFSET, VERSION)}
+    signs = pa.array(to_numpy(found[SIGN]))
+    return Rows(len(table), keys, np.zeros(len(table), np.int64), {"": signs}).total(tuple(keys))
 
 
 def _as_hashed(column: pa.Array) -> pa.Array:
@@ -347,14 +340,16 @@ class NewFile:
 
     A large table is written by a thread, while the caller reads the next one; there is never more than one on its way.
     ``path`` is relative to ``root``, its name begins with the ``label`` of the step that writes it; ``rows`` are taken so far. It is
-    durable when it is closed, and ``checksums`` are those of its blocks; ``hashes`` are those of the rows that are written.
+    durable when it is closed, and ``checksums`` are those of its blocks. ``total``: the
+    linear hash of the rows that are written, if it ``is_hashed``.
     """
 
-    def __init__(self, root: Path, folder: str, schema: pa.Schema, label: str = "") -> None:
+    def __init__(self, root: Path, folder: str, schema: pa.Schema, label: str = "", *, is_hashed: bool = False) -> None:
+        self._is_hashed = is_hashed
         self.path = f"{folder}/{label}{uuid.uuid4().hex}.parquet"
         self.place = root / self.path
         self.rows = 0
-        self.hashes = Hashes(0, 0)
+        self.total = 0
         self.place.parent.mkdir(parents=True, exist_ok=True)
         self._summed = SummedFile(self.place)
         self._sink = io.BufferedWriter(self._summed, BUFFER_BYTES)
@@ -379,7 +374,8 @@ class NewFile:
 
     def _write(self, table: pa.Table) -> None:
         unified = table.unify_dictionaries()
-        self.hashes = add_hashes([self.hashes, hash_file_rows(unified)])
+        if self._is_hashed:
+            self.total = (self.total + hash_rows(unified)) % PRIME
         self._writer.write_table(unified, row_group_size=GROUP_ROWS)
 
     def _wait(self) -> None:

@@ -117,7 +117,7 @@ def write_net_table(
     schema = event_schema(relation).append(pa.field(VERSION, pa.int64()))
     stored = as_stored(relation, schema.empty_table()).schema
     parts = max(1, -(-sum(file.rows for file in files) // rows))
-    new = NewFile(root, f"net/{relation.name}", stored, label)
+    new = NewFile(root, f"net/{relation.name}", stored, label, is_hashed=True)
     try:
         for part in range(parts):
             for table in _written(net_rows(root, relation, files, rows, (part, parts)), relation, schema, epoch):
@@ -126,7 +126,7 @@ def write_net_table(
     except BaseException:
         new.discard()
         raise
-    names, total = json.dumps(names_in_log(relation)), new.hashes.total
+    names, total = json.dumps(names_in_log(relation)), new.total
     return NetTable(relation.name, epoch, base, names, new.path, new.rows, new.checksums, total=total)
 
 

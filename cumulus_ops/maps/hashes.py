@@ -45,7 +45,6 @@ __all__ = [
     "add_hashes",
     "hash_folded",
     "hash_run",
-    "hash_texts_together",
     "hash_together",
     "rows_of_table",
 ]
@@ -199,20 +198,13 @@ class Rows:
     ) -> None:
         self.rows, self._keys, self.versions, self._values = rows, keys, versions, values
         self._texts: dict[int | str, np.ndarray] = {}
-        self._unmixed: dict[tuple[int | str, ...], np.ndarray] = {}
         self._weighed: dict[int | str, np.ndarray] = {}
         self._weights: dict[tuple[int | str, ...], np.ndarray] = {}
         self._found: dict[tuple[tuple[int | str, ...], str], tuple[int, int]] = {}
 
     def total(self, keys: Sequence[int | str]) -> int:
         """The total of all values alone, of some key columns."""
-        return self._sum_all(self._weigh(tuple(keys)))
-
-    def content(self, keys: Sequence[int | str]) -> int:
-        """The content of all values alone, of some key columns."""
-        return self._sum_all(_multiply(self._weigh(tuple(keys)), self._version_weights))
-
-    def _sum_all(self, weights: np.ndarray) -> int:
+        weights = self._weigh(tuple(keys))
         return sum(_member(name) * _sum_column(weights, narrow_column(c)) for name, c in self._values.items()) % PRIME
 
     def hashes(self, keys: Sequence[int] | None = None, values: Sequence[str] | None = None) -> Hashes:
@@ -243,19 +235,12 @@ class Rows:
 
     def unmixed(self, keys: tuple[int | str, ...]) -> np.ndarray:
         """A number for each row that tells keys apart, and does not look random."""
-        if keys in self._unmixed:
-            return self._unmixed[keys].copy()
-        before = self._unmixed.get(keys[:-1])
-        mixed = np.full(self.rows, _word("key")) if before is None else before.copy()
-        for key in keys if before is None else keys[-1:]:
+        mixed = np.full(self.rows, _word("key"))
+        for key in keys:
             if key not in self._weighed:
                 self._weighed[key] = _weigh_column(self._keys[key], key, self._texts.get(key))
             mixed += self._weighed[key]
         return mixed
-
-    def remember(self, keys: Sequence[int | str]) -> None:
-        """These key columns are asked for again, with one more."""
-        self._unmixed[tuple(keys)] = self.unmixed(tuple(keys))
 
     def take_texts(self, hashed: Mapping[int | str, np.ndarray]) -> None:
         """Use the hashes that somebody has computed of the texts of some key columns."""
@@ -361,7 +346,7 @@ def hash_together(asked: Sequence[tuple[Rows, Wanted]], *, with_versions: bool =
     """What ``rows.hashes(keys, values)`` is, for many tables and copies of each; ``with_versions``: or else only the totals."""
     found: list[list[Hashes]] = [[] for _ in asked]
     together = _Together(with_versions)
-    hash_texts_together([rows for rows, wanted in asked if wanted and rows.rows <= SAMPLE])
+    _hash_texts_together([rows for rows, wanted in asked if wanted and rows.rows <= SAMPLE])
     for number, (rows, wanted) in enumerate(asked):
         if not 0 < rows.rows <= CHUNK or not together.add(number, rows, wanted):
             found[number] = [rows.hashes(keys, values) for keys, values in wanted]
@@ -372,7 +357,7 @@ def hash_together(asked: Sequence[tuple[Rows, Wanted]], *, with_versions: bool =
     return found
 
 
-def hash_texts_together(small: Sequence[Rows]) -> None:
+def _hash_texts_together(small: Sequence[Rows]) -> None:
     """Hash the texts of some small tables at once."""
     columns = [(rows, key, column) for rows in small for key, column in rows.texts.items() if len(column)]
     if not columns:

@@ -12,9 +12,7 @@ ADDED: dict[str, dict[str, Any]] = {
     "commit": {"revision": sa.Integer, "read_at": sa.BigInteger, "recipe": sa.Text},
     "run": {"root": sa.String(32), "content": sa.BigInteger, "total": sa.BigInteger},
     "key_run": {"root": sa.String(32)},
-    "log_file": {"content": sa.BigInteger, "total": sa.BigInteger},
     "net_table": {"total": sa.BigInteger},
-    "quarantine": {"content": sa.BigInteger},
 }
 
 
