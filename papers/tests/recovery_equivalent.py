@@ -11,6 +11,7 @@ _AGAIN = "cut off up to the same time again, nothing changes"
 _OWN = "what is for a child was made of an input, unless the node has no parents"
 #: Decision 73 has the rule, and no history is known in which it is needed: 1,200 with `Outlet.had` always false ended right.
 _KNOWN = "what a child had is known by its diffs, and of a known input nobody asks whether it was had"
+_MORE = "diffs of nodes further up are not kept, or more is told than is asked for"
 _TOLD = "Hold has said it, or Start"
 
 #: Name of the mutant -> why nothing can notice it.
@@ -36,6 +37,8 @@ EQUIVALENT: dict[str, str] = {
     "node Node._process: self.clock = self.clock.apply(Clock(self.name, 0, diff.below))  =>  pass": _KNOWN,
     "node Node._process: 0  =>  1": _KNOWN,
     "node Node._process: 0  =>  -1": _KNOWN,
+    "node Node._report: self.tolerance - 1  =>  self.tolerance + 1": _MORE,
+    "node Node._report: 1  =>  0": _MORE,
     "sending Sender.resume: self.lives[order.child] = order.life  =>  pass": _TOLD,
     "sending Sender._passed: o and o[0] == parent  =>  o[0] == parent": _OWN,
     "sending Sender.hear_horizons: self.horizons.get(node, 0) < time  =>  self.horizons.get(node, 0) <= time": _AGAIN,

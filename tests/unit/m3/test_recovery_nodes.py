@@ -402,3 +402,14 @@ def test_what_waits_for_its_place_is_not_stable() -> None:
     node.receive(Data("q", "n", (1, 2), parse_clock("q:1"), "cd"))
     assert str(node.clock) == "n:3 [p:2 q:1]"
     assert [output.time for output in node.payloads.outputs] == [2, 3]
+
+
+def test_a_restarted_child_has_seen_what_has_a_place_among_its_inputs() -> None:
+    """Also before it comes again: that parent must not make anything new before it."""
+    known = tuple(map(parse_clock, ("n:1 [p:1]", "n:2 [q:1]", "n:3 [p:2]")))
+    reports = tuple(Report(child, "n", 2, parse_clock("n:3 [p:2 q:1]"), observed=3, known=known) for child in "cd")
+    start = Start("n", {"n": 2} | dict.fromkeys("pqcd", 1), reports)
+    node, _ = Node.restart("n", CROSS, Routes(("c", "d")), start)
+    (report,) = node.receive(Ask("n", "p", 2))
+    assert isinstance(report, Report)
+    assert (report.has, report.observed, report.own_life) == (Clock("p", 0), 2, 2)
