@@ -413,3 +413,6 @@ def test_a_restarted_child_has_seen_what_has_a_place_among_its_inputs() -> None:
     (report,) = node.receive(Ask("n", "p", 2))
     assert isinstance(report, Report)
     assert (report.has, report.observed, report.own_life) == (Clock("p", 0), 2, 2)
+    (report,) = cross().receive(Ask("n", "p", 2))
+    assert isinstance(report, Report)
+    assert report.observed == 0
