@@ -40,6 +40,7 @@ EQUIVALENT: dict[str, str] = {
     "node Node._report: self.tolerance - 1  =>  self.tolerance + 1": _MORE,
     "node Node._report: 1  =>  0": _MORE,
     "node Node._report: 0  =>  -1": _FROM_1,
+    "node Node.restart: 0  =>  -1": _FROM_1,
     "sending Sender.resume: self.lives[order.child] = order.life  =>  pass": _TOLD,
     "sending Sender._passed: o and o[0] == parent  =>  o[0] == parent": _OWN,
     "sending Sender.hear_horizons: self.horizons.get(node, 0) < time  =>  self.horizons.get(node, 0) <= time": _AGAIN,

@@ -410,9 +410,19 @@ def test_a_restarted_child_has_seen_what_has_a_place_among_its_inputs() -> None:
     reports = tuple(Report(child, "n", 2, parse_clock("n:3 [p:2 q:1]"), observed=3, known=known) for child in "cd")
     start = Start("n", {"n": 2} | dict.fromkeys("pqcd", 1), reports)
     node, _ = Node.restart("n", CROSS, Routes(("c", "d")), start)
+    assert (node.tolerance, str(node.clock)) == (1, "n:0 [p:0 q:0]")
     (report,) = node.receive(Ask("n", "p", 2))
     assert isinstance(report, Report)
     assert (report.has, report.observed, report.own_life) == (Clock("p", 0), 2, 2)
     (report,) = cross().receive(Ask("n", "p", 2))
     assert isinstance(report, Report)
     assert report.observed == 0
+
+
+def test_a_replay_begins_behind_what_its_children_have_folded() -> None:
+    """They were told of a horizon before the failure that none of them has now: what came of it is known no more one by one."""
+    folded, known = parse_clock("n:2 [p:1 q:1]"), (parse_clock("n:3 [p:2]"),)
+    has = parse_clock("n:3 [p:2 q:1]")
+    reports = tuple(Report(c, "n", 2, has, observed=3, stable=1, folded=(folded,), known=known) for c in "cd")
+    node, _ = Node.restart("n", CROSS, Routes(("c", "d")), Start("n", {"n": 2} | dict.fromkeys("pqcd", 1), reports))
+    assert node.clock == folded
