@@ -35,7 +35,7 @@ from cumulus_ops.maps.columns import (
 )
 from cumulus_ops.maps.deltas import PLACE, PLUS, VERSION, map_of
 from cumulus_ops.maps.runs import RunData, collapse_versions
-from cumulus_ops.project.versions import epoch_end
+from cumulus_ops.project.versions import EPOCH_SHIFT, epoch_end
 
 __all__ = [
     "PRIME",
@@ -318,11 +318,18 @@ def add_hashes(found: Iterable[Hashes]) -> Hashes:
     return Hashes(content, total)
 
 
+def _collapse(version: int, committed: int, oldest_retained: int) -> int:
+    """What :func:`collapse_versions` makes of one version: ten times as fast for one."""
+    if version > epoch_end(committed):
+        return version
+    return epoch_end(max(version >> EPOCH_SHIFT, min(oldest_retained, committed)))
+
+
 def hash_folded(known: Hashes, run: RunData, committed: int, oldest_retained: int) -> Hashes:
     """The hashes of a run whose versions are raised (see :func:`~cumulus_ops.maps.runs.collapse_versions`), as far as they follow from those that it has."""
     if not run.rows:
         return Hashes(0, 0)
-    lowest, highest = collapse_versions(np.array([run.oldest, run.newest]), committed, oldest_retained).tolist()
+    lowest, highest = (_collapse(version, committed, oldest_retained) for version in (run.oldest, run.newest))
     if lowest == highest:  # all versions between them are raised to the same
         one = _weigh_version(lowest)
         return Hashes(None if known.total is None else known.total * one % PRIME, known.total)
