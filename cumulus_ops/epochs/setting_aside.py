@@ -212,7 +212,8 @@ def retract(rt: Runtime, step: Step, entry: HistoryEntry, reason: str) -> None:
         Conflict: it was corrected or retired meanwhile, or derived maps have incorporated it.
     """
     runs = [r for r in rt.catalog.commits.runs(rt.catalog.commits.last_commit()) if r.map in rt.plan.base]
-    root, own = rt.project.state, [r for r in runs if r.commit == entry.batch.commit]
-    others = [r for r in runs if r.commit != entry.batch.commit]
+    # by their origin: what was lost and made again was made visible by a later commit, and counts as its own
+    root, own = rt.project.state, [r for r in runs if r.origin == entry.batch.commit]
+    others = [r for r in runs if r.origin != entry.batch.commit]
     negative, corrections = (retract_batch(rt.plan, root, part, entry.batch, step.label) for part in (own, others))
     rt.catalog.asides.retract(entry, negative, corrections, reason)

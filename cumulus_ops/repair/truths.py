@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 
 from cumulus_ops.catalog.records import Batch, Clock, HistoryEntry, NewRun, Run, Step
-from cumulus_ops.compute.extend import ExtendTask, choose_drivers, groups_read
+from cumulus_ops.compute.extend import ExtendTask, choose_drivers, groups_computed, groups_read
 from cumulus_ops.compute.reading import BatchRef
 from cumulus_ops.deploying.deploy import fill_groups
 from cumulus_ops.layout.plans import ProgramPlan
@@ -18,7 +18,7 @@ from cumulus_ops.maps.deltas import VERSION
 from cumulus_ops.maps.packs import open_run
 from cumulus_ops.maps.runs import AccessPath
 from cumulus_ops.opening.runtime import Runtime
-from cumulus_ops.project.errors import IntegrityProblem
+from cumulus_ops.project.errors import Conflict, IntegrityProblem
 
 __all__ = ["Scope", "Slot", "State", "Truths", "has_all", "told_apart"]
 
@@ -195,8 +195,9 @@ class Truths:
         return self._read_back(runs)
 
     def _only_whole_copies(self, names: frozenset[str]) -> Runtime:
-        """The project as if some groups had one copy, which has all columns: no other one is written then."""
-        paths = {name: paths[:1] if name in names else paths for name, paths in self.plan.paths.items()}
+        """The project as if some groups had one copy, which has all columns: no other one is written then. Those that are looked up meanwhile keep theirs."""
+        alone = names - self.plan.looked_up(groups_computed(self.plan, names))
+        paths = {name: paths[:1] if name in alone else paths for name, paths in self.plan.paths.items()}
         return replace(self.rt, plan=replace(self.plan, paths=paths))
 
     def _live_tasks(self, history: Sequence[HistoryEntry], names: frozenset[str]) -> Iterator[ExtendTask]:
@@ -222,15 +223,26 @@ class Truths:
         """The batches with some of the versions that were live at a commit, with the clocks that they had; those that were taken back since, too.
 
         Raises:
-            IntegrityProblem: their clocks are not known.
+            Conflict: their clocks are not known.
         """
         span = self.plan.versions.span
         there = [b for b in self._once_live if b.commit is not None and b.commit <= upto]
         found = [b for b in there if span(b)[0] <= slot.last and span(b)[1] >= slot.first]
-        if any(b.retracted_by == upto for b in found):
-            raise told_apart()  # its corrections were taken back by the next commit
+        for batch in (b for b in found if b.retracted_by == upto):
+            if self._clock_at(batch, upto) != self._clock_at(batch, batch.commit or 0):
+                raise _not_known()  # its corrections were taken back by the next commit
         left = [b for b in found if b.retracted_by is None or b.retracted_by > upto]
-        return [HistoryEntry(b, self._clock_at(b, upto), 0) for b in left]
+        entries = [HistoryEntry(b, self._clock_at(b, upto), 0) for b in left]
+        merged = max((run.origin for run in self.kept if self._is_merged(run)), default=0)
+        if any(entry.clock.prefix < merged for entry in entries):
+            raise _not_known()  # it would have to read a part of what was merged since
+        return entries
+
+    def _is_merged(self, run: Run) -> bool:
+        """Whether a run may hold what several commits have added to a map that events alone write."""
+        whole, kind = self.plan.versions.whole, self._readings.get(run.commit, ("", None))[0]
+        is_alone = kind == "repair" and whole(run.min_version) == whole(run.max_version)
+        return run.map in self.plan.base and run.commit != run.origin and not is_alone
 
     @cached_property
     def _once_live(self) -> list[Batch]:
@@ -248,7 +260,7 @@ class Truths:
             if not is_own or number > upto:
                 continue
             if seen is None:
-                raise told_apart()
+                raise _not_known()
             if number == batch.commit or batch.commit <= seen:
                 clock = clock.advanced(seen, number)
         return clock
@@ -293,6 +305,10 @@ class Truths:
         for path in {run.path for run in runs}:
             (root / path).unlink()
         return found
+
+
+def _not_known() -> Conflict:
+    return Conflict("it is not known which of the lost runs has held what", kind="repair-told-apart")
 
 
 def told_apart() -> IntegrityProblem:

@@ -21,15 +21,17 @@ Held = dict[object, Rows]
 
 
 def choose_runs(rt: Runtime, choose: Random) -> list[Run]:
-    """One or two runs, or a whole pack, or all runs of a copy."""
+    """One or two runs, a whole pack, all runs of a copy, or all of what is old."""
     runs = rt.catalog.commits.runs(rt.catalog.commits.last_commit())
     if not runs:
         return []
-    kind, run = choose.choice(("one", "one", "two", "pack", "pack", "copy")), choose.choice(runs)
+    kind, run = choose.choice(("one", "one", "two", "pack", "pack", "copy", "old")), choose.choice(runs)
     if kind == "one":
         return [run]
     if kind == "two":
         return [run] if len(runs) < 2 else choose.sample(runs, 2)
+    if kind == "old":
+        return [r for r in runs if r.max_version <= epoch_end(rt.catalog.snapshots.oldest_readable())]
     same = (
         (lambda r: r.path == run.path)
         if kind == "pack"
