@@ -249,12 +249,12 @@ def _determination(n: Fraction, x: Fraction, y: Fraction, xx: Fraction, yy: Frac
 def _skewness(n: Fraction, x: Fraction, xx: Fraction, xxx: Fraction) -> float | None:
     """Of all: the third central moment by the standard deviation cubed, in which what both are divided by goes out."""
     spread, third = n * xx - x * x, n * n * xxx - 3 * n * x * xx + 2 * x**3
-    return math.copysign(_root(third * third / spread**3), third) if spread else None
+    return math.copysign(_root(third * third / spread**3), third) if spread > 0 else None
 
 
 def _skewness_of_sample(n: Fraction, x: Fraction, xx: Fraction, xxx: Fraction) -> float | None:
     spread, third = n * xx - x * x, n * n * xxx - 3 * n * x * xx + 2 * x**3
-    if n < 3 or not spread:
+    if n < 3 or spread <= 0:
         return None
     return math.copysign(_root(third * third / spread**3 * n * (n - 1) / (n - 2) ** 2), third)
 

@@ -118,7 +118,10 @@ def test_every_operation_of_the_compiler_occurs_among_the_constructs() -> None:
     for text in QUERIES:
         with suppress(M3Error):
             seen |= set(operations(compile_views("c", [TABLE, DOUBLES_TABLE], {"v": text}, dialect="postgres")))
-    wanted = {*OPERATIONS, *WINDOW_FUNCTIONS}
+    # what is only said in DuckDB's, Snowflake's and Spark's dialects: tests/spark proves it with CONSTRUCT_DIALECTS
+    wanted = {*OPERATIONS, *WINDOW_FUNCTIONS} - {
+        f"{s}_{of}" for s in ("skewness", "kurtosis") for of in ("pop", "samp")
+    }
     for expression in CONSTRUCTS["scalars"][1]:
         if wanted <= seen:
             break
