@@ -61,8 +61,10 @@ class Replay:
         if len(children) == 1:
             return self.known
         targets = set(self.known.values())
-        asked = ((message.origin, tuple(wants(message))) for message in self.buffer)
-        inputs = tuple(Input(*origin, gets) for origin, gets in asked if gets or origin in targets)
+        asked = [(message, tuple(wants(message))) for message in self.buffer]
+        inputs = tuple(Input(*message.origin, gets) for message, gets in asked if gets or message.origin in targets)
+        # What nobody gets is dropped: processed behind the table it would stand behind later inputs of its parent.
+        self.buffer = [message for message, gets in asked if gets or message.origin in targets]
         markers = {report.node: report.observed + 1 for report in self.reports}
         table = Table(first, self.last, self.known, markers, inputs)
         if not needs_table(len(parents), len(children)):

@@ -26,6 +26,11 @@ def test_random_histories_of_failures_are_right() -> None:
     assert {what for what in counts if not found.counts[what]} == set()
 
 
+def test_an_input_that_nobody_gets_takes_no_place_behind_later_ones() -> None:
+    """A router that fails twice: in its second life what nobody wants must not be processed after later inputs of its parent."""
+    assert check_histories([1850]).failures == []
+
+
 @pytest.mark.parametrize("kind", ["sequence", "sum"])
 def test_only_the_node_that_failed_is_rolled_back(kind: str) -> None:
     grid = Grid(3, 2, kind)
