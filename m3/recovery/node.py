@@ -282,6 +282,8 @@ class Node(Sender):
             sent += self._replay(replay)
         if replay.placed and not replay.marks:
             self.replay = None
+            # Of all that came: a child that is restarted later has to hear that it had what was dropped, or passed by.
+            self.clock = self.clock.apply(Clock(self.name, 0, tuple(self.seen.values())))
             self.truncate()  # children may have told meanwhile that what was just made again is stable
             sent.append(Recovered(self.name, self.life, replay.counts))
             # Those that were restarted meanwhile wait for all that this node knows; it has only now heard the last of it.

@@ -9,8 +9,6 @@ _FROM_1 = "times of messages begin with 1, and none is below 0"
 
 _AGAIN = "cut off up to the same time again, nothing changes"
 _OWN = "what is for a child was made of an input, unless the node has no parents"
-#: Decision 73 has the rule, and no history is known in which it is needed: 1,200 with `Outlet.had` always false ended right.
-_KNOWN = "what a child had is known by its diffs, and of a known input nobody asks whether it was had"
 _MORE = "diffs of nodes further up are not kept, or more is told than is asked for"
 _TOLD = "Hold has said it, or Start"
 
@@ -30,13 +28,8 @@ EQUIVALENT: dict[str, str] = {
     "graph flow_of: 0  =>  -1": _ONE,
     "graph flow_of: 0  =>  -1 #2": _ONE,
     "node Node.__init__: 0  =>  -1": "what was told is not below 0, and only what is more is told",
-    "node Node._process_input: False  =>  True": _KNOWN,
-    "node Node._process: False  =>  True": _KNOWN,
-    "node Node._process: not self.operator.stateful  =>  self.operator.stateful": _KNOWN,
-    "node Node._process: not known  =>  known": _KNOWN,
-    "node Node._process: self.clock = self.clock.apply(Clock(self.name, 0, diff.below))  =>  pass": _KNOWN,
-    "node Node._process: 0  =>  1": _KNOWN,
-    "node Node._process: 0  =>  -1": _KNOWN,
+    "node Node._process: False  =>  True": "who leaves it out has an input from outside, which has no origin",
+    "node Node._process: 0  =>  -1": _FROM_1,
     "node Node._report: self.tolerance - 1  =>  self.tolerance + 1": _MORE,
     "node Node._report: 1  =>  0": _MORE,
     "node Node._report: 0  =>  -1": _FROM_1,

@@ -9,7 +9,9 @@ from typing import Any
 import pytest
 
 from m3.recovery.clock import Clock, parse_clock
+from m3.recovery.controller import Controller
 from m3.recovery.graph import flow_of
+from m3.recovery.hosting import Checkpoint
 from m3.recovery.messages import Ask, Data, Hold, Mark, Recovered, Report, Resume, Stable, Start, Started
 from m3.recovery.node import Node
 from m3.recovery.replaying import Replay
@@ -426,3 +428,48 @@ def test_a_replay_begins_behind_what_its_children_have_folded() -> None:
     reports = tuple(Report(c, "n", 2, has, observed=3, stable=1, folded=(folded,), known=known) for c in "cd")
     node, _ = Node.restart("n", CROSS, Routes(("c", "d")), Start("n", {"n": 2} | dict.fromkeys("pqcd", 1), reports))
     assert node.clock == folded
+
+
+#: The node again, one of whose children keeps nothing.
+FORK = flow_of([("p", "n"), ("q", "n"), ("n", "c"), ("n", "d"), ("d", "e")])
+
+
+def fork() -> dict[str, Node]:
+    """Its nodes; ``n`` sends to the children that an input names."""
+    works = {n: Passes(FORK.children[n], stateful=n not in "nd") for n in FORK.order} | {"n": Routes(("c", "d"))}
+    return {n: Node(n, FORK, works[n]) for n in FORK.order}
+
+
+def recover(nodes: dict[str, Node], controller: Controller, name: str, stored: Checkpoint | None = None) -> None:
+    """A node fails, and is recovered before anything else happens."""
+    work, orders = nodes.pop(name).operator, controller.failed([name])
+    while orders:
+        order, *orders = orders
+        if isinstance(order, Start):
+            nodes[name], sent = Node.restart(name, FORK, work, order, stored)
+        else:
+            sent = nodes[order.node].receive(order)
+        for answer in carry(nodes, sent):
+            orders += controller.receive(answer)
+
+
+@pytest.mark.parametrize("lost", ["dn", "dndn", "ddnn", "dndnn", "+dn", "+dndn", "+dndpn", "+pdndn", "+dpnpdpn"])
+def test_what_a_restarted_child_had_and_nobody_knows_one_by_one_is_not_sent_again(lost: str) -> None:
+    """``n`` has cut off what came of an input, its child has lost it, and ``n`` is lost before the input's parent hears that it is stable. So
+    the parent sends it again, and that the child had it is known by the child's clock alone."""
+    nodes, controller = fork(), Controller(FORK)
+    carry(nodes, nodes["p"].inject("c") + nodes["p"].inject("d") + nodes["q"].inject("c"))
+    for name in "ce":
+        nodes[name].checkpoint()
+    assert [stable(nodes, name) for name in "ced"] == [[("n", 3)], [("d", 1)], [("n", 2)]]
+    assert (nodes["n"].horizon, len(nodes["p"].payloads)) == (2, 2)
+    assert [str(diff) for diff in nodes["n"].diffs.rooted("n")] == ["n:3 [q:1]"]
+    stored = nodes["p"].checkpoint()
+    if lost.startswith("+"):  # the input's parent hears of it, and forgets it when it is lost, too
+        assert stable(nodes, "n") == [("p", 2)]
+    for name in lost.lstrip("+"):
+        recover(nodes, controller, name, stored if name == "p" else None)
+        assert nodes[name].replay is None
+    assert (nodes["c"].state, nodes["e"].state) == (["c", "c"], ["d"])
+    carry(nodes, nodes["p"].inject("cd"))
+    assert (nodes["c"].state, nodes["e"].state) == (["c", "c", "cd"], ["d", "cd"])
