@@ -39,7 +39,8 @@ SINGLE_DIGIT = re.compile(r"-([0-9])(?![0-9])")
 SPACES = " \t\n\r\f\v"
 NUMBER = re.compile(r"[-+]?([0-9]+\.?[0-9]*|\.[0-9]+)(e[-+]?[0-9]+)?", re.IGNORECASE)
 NOT_FINITE = re.compile(r"nan|[-+]?inf(inity)?", re.IGNORECASE)
-DAY = re.compile(r"[0-9]{4}-[0-9]{1,2}-[0-9]{1,2}")
+#: A date may come with a time of day, which is cut off, as in all dialects.
+DAY = re.compile(r"[0-9]{4}-[0-9]{1,2}-[0-9]{1,2}([T ]([01][0-9]|2[0-3]):[0-5][0-9](:[0-5][0-9](\.[0-9]+)?)?)?")
 MOMENT = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}([T ][0-9]{2}:[0-9]{2}(:[0-9]{2}(\.[0-9]+)?)?)?")
 
 
@@ -305,7 +306,8 @@ def _to_date(value: Value, _: Type) -> Value:
         case datetime.date():
             return value
         case str():
-            return datetime.date.fromisoformat(SINGLE_DIGIT.sub(r"-0\1", _meant(value, DAY)))
+            day, *_ = _meant(value, DAY).replace("T", " ").split(" ")
+            return datetime.date.fromisoformat(SINGLE_DIGIT.sub(r"-0\1", day))
     raise TypeError(value)
 
 
