@@ -121,7 +121,7 @@ def look_at_the_ui(terminal, printed):
     user, password = re.search(r"login: +(\S+) / (\S+)", printed).groups()
     api = AirflowApi(terminal.port)
     api.log_in(user, password)
-    others = ("commit", "validate", "run_epochs", "deploy")
+    others = ("commit", "validate", "run_epochs", "deploy", "recover")
     assert {"bikes_coordinator_0", *(f"bikes_{name}" for name in others)} == api.dags()
     form = api.call("GET", "/api/v2/dags/bikes_deploy/details")["params"]
     assert form.keys() == {"rollback", "give_up", "replan", "rows"}

@@ -44,8 +44,9 @@ def _damage(rt: Runtime, name: str) -> tuple[object, ...]:
     wrong = table.set_column(place, value_column(name), pa.array(values))
     (written,) = write_runs(rt.project.state, [build_run(wrong, rt.plan.paths[group][0])])
     with contextlib.closing(sqlite3.connect(rt.project.catalog_url.removeprefix("sqlite:///"))) as database, database:
-        changed = (written.path, written.offset, written.bytes, run.id)
-        database.execute("UPDATE run SET path = ?, offset = ?, bytes = ? WHERE id = ?", changed)
+        changed = (written.path, written.offset, written.bytes, written.root, written.content, written.total, run.id)
+        names = ("path", "offset", "bytes", "root", "content", "total")
+        database.execute(f"UPDATE run SET {', '.join(f'{name} = ?' for name in names)} WHERE id = ?", changed)
     rt.catalog.commits._known_runs = None
     return tuple(table[name][row].as_py() for name in rt.plan.key_names(group))
 

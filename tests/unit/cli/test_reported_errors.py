@@ -6,7 +6,7 @@ from click.testing import CliRunner
 from cumulus_ops.cli.main import main
 from cumulus_ops.cli.scaffold import write_project
 
-REVENUE = "SELECT o_customer,\n\tSUM(o_prise) AS revenue, KURTOSIS(o_price) AS k\nFROM orders GROUP BY o_customer\n"
+REVENUE = "SELECT o_customer,\n\tSUM(o_prise) AS revenue, APPROX_TOP_K(o_price) AS k\nFROM orders GROUP BY o_customer\n"
 BY_CITY = "SELECT c_city FROM orders JOIN custmers ON o_customer = c_name\n"
 COMMANDS = (["init", "."], ["compile"], ["run"], ["explain"], ["analyze"])
 
@@ -34,13 +34,13 @@ def test_all_errors_are_reported_at_their_places(folder, arguments):
     assert said(arguments).splitlines() == [
         "error [unknown-column] no column 'o_prise'",
         "  at   views/revenue.sql:2:6",
-        "   |     SUM(o_prise) AS revenue, KURTOSIS(o_price) AS k",
+        "   |     SUM(o_prise) AS revenue, APPROX_TOP_K(o_price) AS k",
         "   |         ^^^^^^^",
         *["  hint did you mean o_price? columns: o_id, o_customer, o_price, o_note", ""],
-        "error [unsupported-aggregate] KURTOSIS cannot be maintained",
+        "error [unsupported-aggregate] APPROX_TOP_K cannot be maintained",
         "  at   views/revenue.sql:2:27",
-        "   |     SUM(o_prise) AS revenue, KURTOSIS(o_price) AS k",
-        "   |                              ^^^^^^^^^^^^^^^^^",
+        "   |     SUM(o_prise) AS revenue, APPROX_TOP_K(o_price) AS k",
+        "   |                              ^^^^^^^^^^^^^^^^^^^^^",
         "  hint docs/functions.md has what is maintained; a column of a table can hold what is computed elsewhere",
         "",
         "error [unknown-relation] no relation 'custmers'",
@@ -64,7 +64,7 @@ def test_errors_of_the_projects_file_come_with_those_of_views(folder):
         "error [unknown-key] dialects: unknown key",
         "error [bad-memory] memory: 'little' is no amount of memory",
         "error [unknown-column] no column 'o_prise'",
-        "error [unsupported-aggregate] KURTOSIS cannot be maintained",
+        "error [unsupported-aggregate] APPROX_TOP_K cannot be maintained",
         "error [unknown-relation] no relation 'custmers'",  # customers is known, though not its columns
     ]
     assert "  at   cumulus.yaml:" in report

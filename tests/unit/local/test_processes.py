@@ -85,7 +85,9 @@ def test_a_record_that_cannot_be_read_is_a_problem_with_a_hint(tmp_path, text):
 def test_a_child_is_known_by_how_it_ends(tmp_path):
     # A signal that comes while Python still imports may be swallowed there.
     ready = tmp_path / "ready"
-    code = f"import pathlib, signal; pathlib.Path({str(ready)!r}).touch(); signal.pause()"
+    # And who runs these tests in the background of a shell has SIGINT ignored, in whatever they start, too.
+    heard = "signal.signal(signal.SIGINT, signal.default_int_handler)"
+    code = f"import pathlib, signal; {heard}; pathlib.Path({str(ready)!r}).touch(); signal.pause()"
     child = Child("child", [sys.executable, "-c", code], tmp_path, None, signal.SIGINT)
     while not ready.exists():
         child.require_running()
