@@ -306,7 +306,7 @@ def _to_date(value: Value, _: Type) -> Value:
         case datetime.date():
             return value
         case str():
-            day, *_ = _meant(value, DAY).replace("T", " ").split(" ")
+            day = _meant(value, DAY).replace("T", " ").partition(" ")[0]
             return datetime.date.fromisoformat(SINGLE_DIGIT.sub(r"-0\1", day))
     raise TypeError(value)
 
