@@ -58,6 +58,9 @@ __all__ = [
 #: A batch is not to be blamed for damaged state either: every batch that touches it fails.
 EXCUSED = (errors.Conflict, errors.NotYet, errors.SetupProblem, errors.IntegrityProblem, OSError, EOFError)
 LOST = ("Py4JNetworkError", "SparkConnectGrpcException", "RetriesExceeded")  # the connection to Spark
+#: What Spark says of a session that a server which was started anew does not know, and of a process of its own that is gone.
+SESSION_GONE = re.compile(r"INVALID_HANDLE\.SESSION|NO_ACTIVE_SESSION|SESSION_(?:CHANGED|CLOSED|NOT_FOUND)")
+PROCESS_GONE = re.compile(r"Python worker (?:exited|failed to connect)|EOFException|ExecutorLost|executor .*lost")
 LENGTH = 8_000
 LINE = 500
 #: The last line of a traceback that a Spark worker sends as text.
@@ -75,21 +78,17 @@ def verdict(error: BaseException) -> str:
     if "PythonException" in names:  # of a Spark worker, by way of text
         return _verdict_of(_raised_there(str(error))[0])
     if type(error).__module__.split(".")[0] in ("pyspark", "py4j", "grpc"):
-        return "excused" if names & {*LOST} or type(error).__module__.startswith("grpc") else "died"
+        is_excused = names & {*LOST} or type(error).__module__.startswith("grpc") or SESSION_GONE.search(str(error))
+        return "excused" if is_excused else "died"  # a session is lost with its server, whatever the batch
     return _verdict_of(type(error))
-
-
-#: What Spark says of a process of its own that is gone, or of a session that a server which was started anew does not know.
-GONE = re.compile(
-    r"Python worker (?:exited|failed to connect)|EOFException|ExecutorLost|executor .*lost|INVALID_HANDLE\.SESSION|NO_ACTIVE_SESSION|SESSION_(?:CHANGED|CLOSED|NOT_FOUND)"
-)
 
 
 def is_spark_lost(error: BaseException) -> bool:
     """Whether Spark was lost, or a process of it: what ran there may run again, in a new session."""
     if type(error).__module__.split(".")[0] not in ("pyspark", "py4j", "grpc"):
         return False
-    return type(error).__name__ in LOST or type(error).__module__.startswith("grpc") or bool(GONE.search(str(error)))
+    is_gone = SESSION_GONE.search(str(error)) or PROCESS_GONE.search(str(error))
+    return type(error).__name__ in LOST or type(error).__module__.startswith("grpc") or bool(is_gone)
 
 
 def _verdict_of(cls: type[BaseException]) -> str:

@@ -11,6 +11,7 @@ from collections.abc import Callable
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from pyspark.errors import PySparkException
 
 from cumulus_ops.catalog.asides import FAILURES, UNENDED
 from cumulus_ops.catalog.records import Step
@@ -294,6 +295,8 @@ def test_failures_count_wherever_they_happen_and_only_until_the_last(opened) -> 
         (ConnectionResetError(), "excused"),
         (KeyboardInterrupt(), "excused"),
         (IntegrityProblem("damaged"), "excused"),
+        (PySparkException("[NO_ACTIVE_SESSION] No active Spark session found."), "excused"),
+        (PySparkException("Python worker exited unexpectedly (crashed)"), "died"),
     ],
 )
 def test_whose_fault_it_is(error: BaseException, expected: str) -> None:
