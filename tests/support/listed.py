@@ -125,9 +125,8 @@ WHERE: Mapping[tuple[str, str], Where] = {
 LONG = "2024-01-31 10:11:12"
 #: The same for what has a value there and is an error here; of others all rows may.
 ERRORS_WHERE: Mapping[tuple[str, str], Where] = {
-    ("parse_date", "postgres"): lambda row, *_: row.get("s") in ("12", LONG), ("cast", "postgres"): lambda row, *_: row.get("s") == LONG,
-    ("cast", "duckdb"): lambda row, *_: row.get("s") == LONG, ("to_date", "postgres"): lambda row, *_: row.get("s") == LONG, ("to_date", "duckdb"): lambda row, *_: row.get("s") == LONG,
-}  # fmt: skip
+    ("parse_date", "postgres"): lambda row, *_: row.get("s") in ("12", LONG),
+}
 
 
 def is_listed(entry: Entry, dialect: str, row: Mapping[str, Any], form: str, ours: Any, theirs: Any) -> bool:
