@@ -20,8 +20,9 @@ from cumulus_ops.files.log_files import check_file
 from cumulus_ops.keys.building import prove_index, signature
 from cumulus_ops.light import lazy_module
 from cumulus_ops.maps.encodings import Place, say_damaged
+from cumulus_ops.maps.hashes import hash_run
 from cumulus_ops.maps.packs import FOREIGN as OTHER_RUN
-from cumulus_ops.maps.packs import verify_run
+from cumulus_ops.maps.packs import open_run, verify_run
 from cumulus_ops.opening.runtime import Runtime
 from cumulus_ops.project.errors import Conflict, CumulusError, IntegrityProblem
 from cumulus_ops.project.versions import epoch_of
@@ -56,6 +57,7 @@ log = logging.getLogger(__name__)
 
 READ_BYTES = 1 << 20
 GONE = "it is missing"
+OTHER_ROWS = "its rows do not have the hashes that the catalog has"
 WRONG_HINT = (
     "`cumulus recover` builds it again from the log. Events that were judged by it before may be in the log, or in the quarantine, wrongly: compare "
     "the log with the source"
@@ -112,6 +114,8 @@ def fsck(
     on_progress: Callable[[Progress], None] = lambda _: None,
     sample: Sample | None = None,
     only: Collection[str] = (),
+    *,
+    with_rows: bool = False,
 ) -> Report:
     """Look at all files under the state folder: those that the catalog names, byte by byte; those that it does not name; and whether key indexes say
     what the log says. Others may go on working meanwhile: a file that is gone because it was replaced is none that is missing.
@@ -121,6 +125,8 @@ def fsck(
         on_progress: called after each file.
         sample: the part to look at; None for all.
         only: the files to look at, relative to the state folder; empty: all. Of some, or of a part, key indexes are not compared with the log.
+        with_rows: decode runs of maps as well, and compare their rows with the hashes that the catalog has, which takes about 30 times as long. Of files that
+            are named, and of those that were found wrong by it, that is done in any case.
 
     What is found is recorded, for those who show the project's state; so is what is as it has to be again.
     """
@@ -130,7 +136,7 @@ def fsck(
         is_all = sample is None and not only
         rows = _stored(rt)
         chosen = [row for row in rows if (sample is None or sample.has(row.path)) and (not only or row.path in only)]
-        damages += [*_verify_all(rt, chosen, on_progress), *_find_foreign(rt)]
+        damages += [*_verify_all(rt, chosen, on_progress, with_rows=with_rows or bool(only)), *_find_foreign(rt)]
         proved, wrong, unproved = _prove_indexes(rt, step.label, only) if sample is None else ([], [], [])
         damages += [*wrong, *(published.find_damaged_tables(rt, only) if sample is None else ())]
         if only:
@@ -238,14 +244,20 @@ def _size(rt: Runtime, row: StoredRow) -> int:
         return 0
 
 
-def _verify_all(rt: Runtime, rows: Sequence[StoredRow], on_progress: Callable[[Progress], None]) -> tuple[Damage, ...]:
-    """Those that are not what was written, and count still."""
+def _verify_all(
+    rt: Runtime, rows: Sequence[StoredRow], on_progress: Callable[[Progress], None], *, with_rows: bool = False
+) -> tuple[Damage, ...]:
+    """Those that are not what was written, and count still; ``with_rows``: and runs whose rows are not what they should be."""
+    known = rt.catalog.repairs.damages()
+    suspect = {damage.file for damage in known if (damage.kind, damage.problem) == (RUN, WRONG)}
     started, total = time.monotonic(), sum(_size(rt, row) for row in rows)
     found: list[Damage] = []
     done = 0
     for number, row in enumerate(rows, start=1):
         try:
             verify(rt, row)
+            if isinstance(row, Run) and (with_rows or row.path in suspect):
+                verify_rows(rt, row)
         except IntegrityProblem as problem:
             found.append(describe(rt, row, problem))
         done += _size(rt, row)
@@ -268,6 +280,21 @@ def verify(rt: Runtime, row: StoredRow) -> None:
         _verify_run(rt.project.state / row.path, row)
     else:
         check_file(rt.project.state, row.file if isinstance(row, NetTable) else row)
+
+
+def verify_rows(rt: Runtime, run: Run) -> None:
+    """Decode a run whose bytes are right, and compare its rows with the hashes that the catalog has: a merge of many rows is believed, not compared.
+
+    Raises:
+        IntegrityProblem: they are others.
+    """
+    known = run.content, run.total
+    if known == (None, None):  # a run of old
+        return
+    file = rt.project.state / run.path
+    found = hash_run(open_run(file, run.offset, run.bytes, run.root))
+    if any(of not in (None, is_now) for of, is_now in zip(known, found, strict=True)):
+        raise say_damaged(Place(f"{file}, byte {run.offset}"), OTHER_ROWS)
 
 
 def _verify_run(file: Path, run: Run | KeyRun) -> None:
@@ -295,7 +322,7 @@ def _read(file: Path, run: Run | KeyRun) -> None:
 def describe(rt: Runtime, row: StoredRow, problem: IntegrityProblem) -> Damage:
     """What is said of it."""
     detail = problem.message.partition(" is damaged: ")[2] or problem.message
-    problem_is = {GONE: MISSING, OTHER_RUN: ANOTHERS}.get(detail, DAMAGED)
+    problem_is = {GONE: MISSING, OTHER_RUN: ANOTHERS, OTHER_ROWS: WRONG}.get(detail, DAMAGED)
     what = (kind_of(row), row.path, say_what_it_holds(rt, row), problem_is, detail)
     offset = row.offset if isinstance(row, Run | KeyRun) else None
     return Damage(*what, offset=offset, row=row, subject="" if isinstance(row, Run) else row.relation)

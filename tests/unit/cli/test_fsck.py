@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import shutil
+import sqlite3
 from collections.abc import Callable, Sequence
 from decimal import Decimal
 from pathlib import Path
@@ -18,6 +20,8 @@ from cumulus_ops.catalog.records import Run
 from cumulus_ops.cli.main import main
 from cumulus_ops.cli.repairing import progress_lines
 from cumulus_ops.epochs.checkpoint import correct
+from cumulus_ops.maps.packs import open_run, write_runs
+from cumulus_ops.maps.runs import build_run
 from cumulus_ops.opening.runtime import open_runtime
 from cumulus_ops.project.project_file import load_project
 from cumulus_ops.repair.fsck import Progress, Sample, fsck
@@ -128,6 +132,32 @@ def test_a_missing_or_short_file_is_damage_of_all_its_runs(call: Call, tmp_path:
     assert [(d["row"]["map"], d["file"], d["offset"], d["problem"]) for d in damages] == [
         (run.map, run.path, run.offset, "missing") for run in runs
     ]
+
+
+def test_a_run_that_was_written_wrong_is_found_by_its_rows(call: Call, tmp_path: Path) -> None:
+    """Its checksums are right, and so is its root; it is one row short of the hashes that the catalog has."""
+    state, runs = stored(tmp_path)
+    run = max(runs, key=lambda run: run.rows)
+    with open_runtime(load_project(tmp_path / "shop"), "inprocess") as rt:
+        table = open_run(state / run.path, run.offset, run.bytes).table(rt.plan.key_names(run.map))
+        (wrong,) = write_runs(state, [build_run(table.slice(1), rt.plan.paths[run.map][0])])
+        catalog = rt.project.catalog_url.removeprefix("sqlite:///")
+    with contextlib.closing(sqlite3.connect(catalog)) as database, database:
+        changed = (wrong.path, wrong.offset, wrong.bytes, wrong.root, run.id)
+        database.execute("UPDATE run SET path = ?, offset = ?, bytes = ?, root = ? WHERE id = ?", changed)
+    assert call("fsck").exit_code == 0
+    told = f"wrong: map {run.map}"
+    for command in (
+        ("fsck", "--rows"),
+        ("fsck",),
+        ("fsck", "--sample", "100"),
+    ):  # who has found it is not contradicted by who looks less closely
+        result = call(*command)
+        assert (result.exit_code, told in result.stderr) == (EXIT_USER, True), command
+    assert "1 of 1 damages repaired" in call("recover").stdout
+    assert call("fsck", "--rows").exit_code == 0
+    made = next(r for r in stored(tmp_path)[1] if r.map == run.map)
+    assert (made.content, made.total, made.rows) == (run.content, run.total, run.rows)
 
 
 def test_a_file_that_nobody_knows_is_told(call: Call, tmp_path: Path) -> None:
