@@ -74,7 +74,7 @@ WIDER = {
     QUARANTINE: "restore the file from a copy of the state folder; without any, its rows are lost, and nothing else",
     NET_TABLE: "it is let go: the log is read instead",
     KEY_INDEX: "",
-    RUN: "all runs of its copy, then its map, then those that it is computed from; then `cumulus anew`",
+    RUN: "`cumulus anew`, which makes all maps again from the event log",
     PUBLISHED: "the table is put aside, and begins anew with the snapshots that can be read",
     FOREIGN: "",
 }
@@ -97,10 +97,8 @@ def _say_source(rt: Runtime, kind: str, damage: Damage) -> str:
                 else "the rows"
             )
             return f"{what} of {', '.join(sorted(_relations(rt, damage.row))) or 'no relation'}, and the other maps"
-        case "log", _:
-            return "the drop that landed"
-        case "quarantine", _:
-            return "the drop that landed"
+        case "log" | "quarantine", _:
+            return "the drop that landed, or what its source hands over once more"
         case "net-table", NetTable():
             return f"the log of {damage.row.relation}"
         case "key-index", _:

@@ -25,6 +25,7 @@ def test_a_queue_that_is_read_again_and_again_is_left_alone(made):
     for second in range(0, 300, 30):
         clock.now, one._unread_messages.value = float(second), second // 30 % 2
         one.sync()
+    assert clock.now > executor.UNREAD_S
 
 
 def test_a_queue_that_nobody_reads_ends_the_scheduler(made):
