@@ -22,9 +22,11 @@ from cumulus_ops.epochs.setting_aside import is_due
 from cumulus_ops.epochs.ticking import has_clock, passes_something
 from cumulus_ops.epochs.voting import apply_left, is_complete, vote
 from cumulus_ops.opening.runtime import Runtime
+from cumulus_ops.project.errors import IntegrityProblem
 from cumulus_ops.project.rhythm import Rhythm
 from cumulus_ops.project.verdicts import EQUAL, PASSED, outcome_of
-from cumulus_ops.publishing.publishing import list_awaiting, list_to_validate, publish, publish_lost
+from cumulus_ops.publishing.delta_tables import UNREADABLE
+from cumulus_ops.publishing.publishing import list_to_validate, publish_all, publish_lost
 from cumulus_ops.validation.finals import validate_finals
 from cumulus_ops.validation.run import validate
 
@@ -43,6 +45,9 @@ def run_epochs(
         epochs: how many epochs to complete.
         on_progress: called with one line for each thing done.
         validating: False leaves out the validation.
+
+    Raises:
+        IntegrityProblem: at last, a view's table cannot be read; all else is published.
     """
     done = _catch_up(rt, on_progress, validating)
     _await_copies(rt, on_progress)
@@ -50,6 +55,7 @@ def run_epochs(
     for epoch in range(committed, committed + epochs - done):
         _work_until_complete(rt, epoch, _look_by_periods, on_progress)
         _finish(rt, epoch, on_progress, validating)
+    _publish_left(rt)
 
 
 def run_waiting(rt: Runtime, on_progress: Callable[[str], None] = lambda _: None, *, validating: bool = True) -> int:
@@ -73,7 +79,19 @@ def run_waiting(rt: Runtime, on_progress: Callable[[str], None] = lambda _: None
                 break
             _finish(rt, epoch, on_progress, validating)
             done += 1
-    return done + _let_time_pass(rt, on_progress, validating)
+    done += _let_time_pass(rt, on_progress, validating)
+    _publish_left(rt)
+    return done
+
+
+def _publish_left(rt: Runtime) -> None:
+    """See that nothing is left unpublished.
+
+    Raises:
+        IntegrityProblem: the table of a view cannot be read.
+    """
+    for _ in publish_all(rt):
+        pass
 
 
 def _let_time_pass(rt: Runtime, on_progress: Callable[[str], None], validating: bool) -> int:
@@ -133,13 +151,15 @@ def _work_until_complete(
 
 
 def _look_for_the_rest(rt: Runtime, epoch: int, tried: _Tried) -> list[Standing]:
-    """Each takes all that waits, unless its epoch was ended before; then the epoch is over, if there is anything in it or it was ended."""
+    """Each takes all that waits, unless its epoch was ended before; then the epoch is over, if there is anything in it, it was ended, or somebody has voted on
+    it already, who may have work in the next one."""
     everyone = _active(rt)
     for coordinator in everyone:  # the first that may have work is enough to know, and each look is a query
         is_here = coordinator not in tried.in_vain and current_epoch(rt, coordinator) <= epoch
         if is_here and not _was_ended(rt, coordinator):
             return [Standing(coordinator, has_work=True, is_over=False)]
-    is_over = tried.is_taken or _has_batches(rt) or any(_was_ended(rt, c) for c in everyone)
+    is_ended = any(_was_ended(rt, c) or current_epoch(rt, c) > epoch for c in everyone)
+    is_over = tried.is_taken or _has_batches(rt) or is_ended
     return [Standing(c, has_work=False, is_over=is_over) for c in everyone]
 
 
@@ -256,10 +276,14 @@ def _complete(rt: Runtime, on_progress: Callable[[str], None], validating: bool)
     _finalise(rt, on_progress)
     if validating:
         _validate_finals(rt, on_progress)
-    for epoch in list_awaiting(rt, "publish"):
-        publish(rt, epoch)
-        for error in in_error(rt.catalog.results.view_errors(), epoch):
-            on_progress(f"epoch {epoch}: view {error.view} is in error {error}")
+    try:
+        for epoch, _ in publish_all(rt):
+            for error in in_error(rt.catalog.results.view_errors(), epoch):
+                on_progress(f"epoch {epoch}: view {error.view} is in error {error}")
+    except IntegrityProblem as problem:  # epochs go on; when they are done it is raised
+        if problem.kind != UNREADABLE:
+            raise
+        on_progress(f"not all is published: {problem}")
     for epoch in list_to_validate(rt) if validating else ():
         names = [view.name for view in rt.as_of(epoch).program.views]
         outcome = validate(rt, epoch, rt.project.validation.chosen(names, rt.catalog.results.count_validations()))

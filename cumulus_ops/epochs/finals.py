@@ -33,6 +33,7 @@ from cumulus_ops.files.log_files import read_rows
 from cumulus_ops.opening.runtime import Runtime
 from cumulus_ops.project.errors import Conflict, IntegrityProblem, ViewInError
 from cumulus_ops.project.processes import reach
+from cumulus_ops.publishing.delta_tables import UNREADABLE
 from cumulus_ops.publishing.final_tables import (
     Appended,
     FinalTable,
@@ -97,7 +98,7 @@ def finalise(rt: Runtime) -> FinalReport:
     for view in views:
         path = final_table(rt.project, view.view.name)
         if view.view.name in waiting and path is not None:
-            _publish_view(rt, view, path)
+            _publish_if_whole(rt, view, path)
     return FinalReport(found)
 
 
@@ -249,9 +250,20 @@ def publish_lost_finals(rt: Runtime) -> list[str]:
         path, name = final_table(rt.project, view.view.name), view.view.name
         if path is None or rt.catalog.results.published_table(path.name) is None or not rt.catalog.finals.finals(name):
             continue
-        if _publish_view(rt, view, path):
+        if _publish_if_whole(rt, view, path):
             done.append(name)
     return done
+
+
+def _publish_if_whole(rt: Runtime, view: SealedView, path: Path) -> bool:
+    """As :func:`_publish_view`. A table that cannot be read holds nobody up: it gets what is final when it is repaired."""
+    try:
+        return _publish_view(rt, view, path)
+    except IntegrityProblem as problem:
+        if problem.kind != UNREADABLE:
+            raise
+        log.error("%s; %s", problem, problem.hint)
+        return False
 
 
 def _publish_view(rt: Runtime, view: SealedView, path: Path) -> bool:

@@ -400,8 +400,8 @@ def publish_committed(folder: str) -> Published:
     """Publish every snapshot that is not published yet, oldest first. Views in error are no failure: they are said."""
 
     with running(folder, "inprocess", "publish") as (_, runtime):
-        for epoch in publishing.list_awaiting(runtime, "publish"):
-            log.info("epoch %d published: %s", epoch, publishing.publish(runtime, epoch))
+        for epoch, versions in publishing.publish_all(runtime):
+            log.info("epoch %d published: %s", epoch, versions)
         for view in (*publishing.publish_lost(runtime), *finals.publish_lost_finals(runtime)):
             log.warning("view %s: its table was gone or older, and is published again", view)
         _warn_of_expired(runtime, "publish")

@@ -173,9 +173,12 @@ def restored_problem(path: Path) -> SetupProblem:
 
 
 def unreadable_problem(path: Path, problem: Exception | str) -> IntegrityProblem:
-    """What is said of a folder that is no table, or a damaged one."""
-    hint = "move the folder away; what was published is written again from the newest snapshot"
-    return IntegrityProblem(f"unreadable: {problem}", kind="delta-unreadable", place=str(path), hint=hint)
+    """What is said of a folder that is no table, or a damaged one. The library's message may go on with its own calls."""
+    hint = (
+        "`cumulus recover` publishes it again, from the snapshots that can be read, and keeps what was there beside it"
+    )
+    said = str(problem).partition("\n")[0]
+    return IntegrityProblem(f"unreadable: {said}", kind=UNREADABLE, place=str(path), hint=hint)
 
 
 def conflict_problem(path: Path, problem: Exception | str) -> Conflict:
@@ -183,6 +186,8 @@ def conflict_problem(path: Path, problem: Exception | str) -> Conflict:
     return Conflict(f"not published: {problem}", kind="publish-conflict", place=str(path), hint="try again")
 
 
+#: The kind of the problem that a table cannot be read.
+UNREADABLE = "delta-unreadable"
 EPOCH = "cumulus.epoch"
 PROGRAM = "cumulus.program"
 WITHOUT = "cumulus.without"

@@ -3,6 +3,7 @@ and is published again from the first epoch on in which it is right."""
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
@@ -13,15 +14,17 @@ from cumulus_ops.catalog.epochs import in_error, left_out
 from cumulus_ops.catalog.identity import Identity
 from cumulus_ops.catalog.records import ViewError
 from cumulus_ops.opening.runtime import Runtime
-from cumulus_ops.project.errors import ViewInError
+from cumulus_ops.project.errors import IntegrityProblem, ViewInError
 from cumulus_ops.project.processes import reach
-from cumulus_ops.publishing.delta_tables import find_mark, open_table, publish_error, publish_view
+from cumulus_ops.publishing.delta_tables import UNREADABLE, find_mark, open_table, publish_error, publish_view
 from cumulus_ops.publishing.telling import watch_step, write_notices
 from cumulus_ops.query.answers import require_finals
 from cumulus_ops.query.errors import view_error
 from cumulus_ops.query.read import read_view
 
-__all__ = ["list_awaiting", "list_to_validate", "publish", "publish_lost"]
+__all__ = ["list_awaiting", "list_to_validate", "publish", "publish_all", "publish_lost"]
+
+log = logging.getLogger(__name__)
 
 
 def list_awaiting(rt: Runtime, consumer: str) -> Iterator[int]:
@@ -45,6 +48,25 @@ def list_to_validate(rt: Runtime) -> Iterator[int]:
             rt.catalog.snapshots.record_done("validate", epoch)
 
 
+def publish_all(rt: Runtime) -> Iterator[tuple[int, dict[str, int]]]:
+    """Publish every snapshot that is not published yet, oldest first: epoch -> what :func:`publish` returns. A table that cannot be read holds up no other view, and
+    no later epoch.
+
+    Raises:
+        IntegrityProblem: at last, if one cannot be read; its epochs wait until it is repaired.
+    """
+    damaged: IntegrityProblem | None = None
+    for epoch in list_awaiting(rt, "publish"):
+        try:
+            yield epoch, publish(rt, epoch)
+        except IntegrityProblem as problem:
+            if problem.kind != UNREADABLE:
+                raise
+            damaged = problem
+    if damaged is not None:
+        raise damaged
+
+
 @watch_step("publish")
 def publish(rt: Runtime, epoch: int) -> dict[str, int]:
     """Publish the snapshot of ``epoch``; views that are published already are left alone, and so is one that has expired.
@@ -56,7 +78,7 @@ def publish(rt: Runtime, epoch: int) -> dict[str, int]:
     Raises:
         NotYet: the epoch has no snapshot.
         InputProblem: it has expired just now.
-        IntegrityProblem: it has other rows than were final before.
+        IntegrityProblem: it has other rows than were final before; or a table cannot be read, and all others are published.
     """
     rt, folder = rt.as_of(epoch), rt.project.published
     if folder is None:
@@ -64,20 +86,34 @@ def publish(rt: Runtime, epoch: int) -> dict[str, int]:
     if rt.catalog.snapshots.outcome("publish", epoch) is None:
         done = rt.catalog.results.published_in(epoch)
         without = "; ".join(map(str, left_out(rt.catalog.history.failed(), epoch)))
+        damaged: IntegrityProblem | None = None
         for view in rt.program.views:
             if view.name in done:
                 continue
-            reach("publish.before-table")
             try:
-                rows = read_view(rt, view.name, as_of=epoch)
-            except ViewInError as problem:
-                _publish_error(rt, view_error(view.name, epoch, problem), folder / view.name)
-                continue
-            require_finals(rt, view.name, rows, epoch)
-            _publish_rows(rt, folder / view.name, epoch, rows, without)
+                _publish_in(rt, folder / view.name, epoch, without)
+            except IntegrityProblem as problem:
+                if problem.kind != UNREADABLE:
+                    raise
+                damaged = problem
         write_notices(rt)
+        if damaged is not None:
+            raise damaged
         rt.catalog.snapshots.record_done("publish", epoch)
     return rt.catalog.results.published_in(epoch)
+
+
+def _publish_in(rt: Runtime, path: Path, epoch: int, without: str) -> None:
+    """Publish a view, or that it is in error."""
+    name = path.name
+    reach("publish.before-table")
+    try:
+        rows = read_view(rt, name, as_of=epoch)
+    except ViewInError as problem:
+        _publish_error(rt, view_error(name, epoch, problem), path)
+        return
+    require_finals(rt, name, rows, epoch)
+    _publish_rows(rt, path, epoch, rows, without)
 
 
 def _publish_rows(rt: Runtime, path: Path, epoch: int, rows: pa.Table, without: str) -> None:
@@ -154,7 +190,11 @@ def _is_lost(rt: Runtime, path: Path) -> bool:
     known = rt.catalog.results.published_table(path.name)
     if known is None:
         return False
-    table = open_table(path)
+    try:
+        table = open_table(path)
+    except IntegrityProblem as problem:  # it is repaired when somebody asks for that
+        log.error("%s; %s", problem, problem.hint)
+        return False
     if table is None or str(table.metadata().id) != known[0]:
         return True
     mark = find_mark(table, path, _owner(rt), is_adopted=True)

@@ -6,6 +6,7 @@ from __future__ import annotations
 import dataclasses
 import datetime
 import os
+import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -183,3 +184,12 @@ def test_a_run_applies_what_is_complete_while_somebody_elses_drop_is_being_copie
     assert run_waiting(rt, validating=False) == 1
     assert seen == [[(c, f"p000{i}") for c in (0, 2) for i in range(2)]]
     assert len(shop.catalog.log.batches()) == 6
+
+
+def test_a_run_takes_what_waits_for_one_who_is_an_empty_epoch_ahead(shop: Runtime) -> None:
+    """The others have nothing, and nothing comes to end their epoch."""
+    for other in (1, 2):
+        shutil.rmtree(shop.project.landing / str(other))
+    vote(shop, 0, 0)
+    assert run_waiting(shop, validating=False) == 2
+    assert [(b.coordinator, b.epoch, b.state) for b in shop.catalog.log.batches()] == [(0, 1, "retired")] * 2
