@@ -6,6 +6,7 @@ A catalog that is lost is restored from its newest backup. That one names files 
 
 from __future__ import annotations
 
+import datetime
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -36,6 +37,16 @@ class LastBackup:
     place: str
     positions: str
     holds: bool
+
+    @property
+    def of(self) -> str:
+        """What it has, in plain words."""
+        return "before the first snapshot" if self.epoch < 0 else f"of epoch {self.epoch}"
+
+    @property
+    def at(self) -> datetime.datetime:
+        """When it was made."""
+        return datetime.datetime.fromtimestamp(self.made_at, datetime.UTC)
 
     @property
     def row(self) -> Mapping[str, Any]:

@@ -189,12 +189,9 @@ def print_status(status: Status) -> None:
             + (f"; now() is {newest.now}" if newest.now else "")
         )
     if status.backup is not None:
-        age, size = (
-            age_text(datetime.datetime.now().timestamp() - status.backup.made_at),
-            size_text(status.backup.bytes),
-        )
-        of = "before the first snapshot" if status.backup.epoch < 0 else f"of epoch {status.backup.epoch}"
-        out.print(f"Newest backup: {of}, made {age} ago, {size}")
+        kept = status.backup
+        age = age_text((datetime.datetime.now(datetime.UTC) - kept.at).total_seconds())
+        out.print(f"Newest backup: {kept.of}, made {age} ago, {size_text(kept.bytes)}")
     for epoch in status.epochs:
         for vote in epoch.fenced:
             out.print(str(vote), style="yellow", markup=False)

@@ -311,9 +311,7 @@ def _backup(project: Project, catalog: Catalog) -> Finding:
     """How old the newest backup is; that one cannot be made, a step says that fails."""
     last = catalog.backups.last()
     if last is not None:
-        epoch = "before the first snapshot" if last.epoch < 0 else f"of epoch {last.epoch}"
-        made = datetime.datetime.fromtimestamp(last.made_at, datetime.UTC)
-        return Finding("backup", OK, f"{epoch}, made at {moment(made)}, in {last.seconds:.2f} s: {last.place}")
+        return Finding("backup", OK, f"{last.of}, made at {moment(last.at)}, in {last.seconds:.2f} s: {last.place}")
     if project.backup is not None:
         return Finding("backup", OK, f"none yet; one is made after each snapshot, in {project.backup.to}")
     hint = "`backup: {to: FOLDER}` in cumulus.yaml makes one after each snapshot (docs/backups.md)"

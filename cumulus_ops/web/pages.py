@@ -164,7 +164,7 @@ def overview_page(found: Opened) -> Values:
         groups = _groups_of(record.compiled, record.granularity, record.choices)
         data_at = catalog.history.data_at(catalog.snapshots.newest())
         begun, latest_revisions = under_way(catalog), revisions(catalog, REVISIONS)
-        damages, recovery = catalog.repairs.damages(), catalog.repairs.under_way()
+        damages, recovery, backup = catalog.repairs.damages(), catalog.repairs.under_way(), catalog.backups.last()
         since, has_changed = catalog.revisions.since(record.revision), waits_for_deployment(found.project, catalog)
     latest = [epoch for epoch in state.epochs[::-1] if epoch.repeats is None][:LATEST]
     shown = [e for e in state.epochs if not state.transitions or e.epoch >= state.transitions[0].epoch]
@@ -190,6 +190,8 @@ def overview_page(found: Opened) -> Values:
         "interruptions": interruptions(found.project.state),
         "damages": damages,
         "recovery": recovery,
+        "backup": backup,
+        "backs_up": found.project.backup is not None,
     }
 
 

@@ -131,6 +131,12 @@ def test_pages_show_payloads_as_text(site, page):
     assert page.locator("img").evaluate("image => image.decode().then(() => image.naturalWidth)") > 100
 
 
+def test_the_overview_says_how_old_the_newest_backup_is(site, page):
+    page.goto(site)
+    tile = page.locator(".tile").filter(has=page.get_by_role("heading", name="Newest backup"))
+    assert re.fullmatch(r"Newest backup\s+\d+ (s|min.*) old\s+of epoch 3", tile.inner_text().strip())
+
+
 def test_pages_are_light_or_dark_as_the_system_or_airflow_is(site, browser):
     for system, chosen, dark in (("light", None, 0), ("dark", None, 1), ("light", "dark", 1), ("dark", "light", 0)):
         page = browser.new_page(color_scheme=system)

@@ -1,4 +1,4 @@
-"""A small project with something of everything that pages show: corrections, errors, batches, rows and files put aside, reports."""
+"""A small project with something of everything that pages show: corrections, errors, batches, rows and files put aside, reports, a backup."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from cumulus_ops.catalog.records import NewFileAside, Validation
+from cumulus_ops.epochs.backups import back_up
 from cumulus_ops.epochs.checkpoint import commit
 from cumulus_ops.epochs.minibatch import run_minibatch
 from cumulus_ops.epochs.voting import vote
@@ -39,6 +40,7 @@ def shown_project(folder: Path, texts: Sequence[str] = REGIONS, epochs: int = 4,
     with open_runtime(project) as rt:
         for epoch in range(epochs):
             _epoch(rt, epoch, texts)
+        back_up(rt.catalog, folder / "backups")
         append_events(rt, 0, [("sales", 1, (text, 1)) for text in texts], "open")
         set_aside_things(rt, texts)
         outcomes = [

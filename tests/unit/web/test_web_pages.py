@@ -17,16 +17,19 @@ import pytest
 from fastapi import HTTPException, Request
 from fastapi.testclient import TestClient
 
+from cumulus_ops.catalog.backups import Backups
 from cumulus_ops.catalog.catalog import Catalog
 from cumulus_ops.catalog.epochs import EpochNumbers, Transition
+from cumulus_ops.cli.output import print_status
 from cumulus_ops.epochs.checkpoint import commit
 from cumulus_ops.epochs.minibatch import run_minibatch
+from cumulus_ops.epochs.status import status as status_of
 from cumulus_ops.epochs.voting import vote
 from cumulus_ops.local.processes import free_port
 from cumulus_ops.opening.runtime import initialise, open_runtime
 from cumulus_ops.project.errors import InputProblem
 from cumulus_ops.project.rhythm import Rhythm
-from cumulus_ops.project.settings import Project, SourceSettings
+from cumulus_ops.project.settings import BackupSettings, Project, SourceSettings
 from cumulus_ops.publishing.publishing import publish
 from cumulus_ops.validation.reports import PAGES
 from cumulus_ops.web import create_app
@@ -89,6 +92,25 @@ def test_the_overview_says_how_things_are(client: TestClient) -> None:
     assert svg.count('<g class="bar open">') == 2
     assert svg.count('<g class="mark commit">') == 4
     assert (svg.count('<g class="mark passed">'), svg.count('<g class="mark failed">')) == (2, 1)
+
+
+def test_the_newest_backup_is_as_old_as_status_says(
+    project: Project, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with open_runtime(project) as rt:
+        made = rt.catalog.backups.last()
+        assert made is not None
+        hours_ago = dataclasses.replace(made, made_at=time.time() - 3 * 3600 - 300)
+        monkeypatch.setattr(Backups, "last", lambda _: hours_ago)
+        print_status(status_of(rt))
+    assert "Newest backup: of epoch 3, made 3 h ago" in capsys.readouterr().out
+    client = TestClient(create_app(lambda: [project], anyone))
+    assert "Newest backup 3 h 5 min old of epoch 3" in words(client, "")
+    monkeypatch.setattr(Backups, "last", lambda _: None)
+    assert "Newest backup none backup: in cumulus.yaml makes them" in words(client, "")
+    with_backups = dataclasses.replace(project, backup=BackupSettings(project.folder / "backups", 3))
+    client = TestClient(create_app(lambda: [with_backups], anyone))
+    assert "Newest backup none yet one is made after each snapshot" in words(client, "")
 
 
 def test_the_coordination_report_says_what_is_waited_for_and_why(client: TestClient) -> None:
