@@ -14,20 +14,19 @@ from cumulus_ops.orchestration.assets import epoch_asset, snapshot_asset, value_
 from cumulus_ops.orchestration.operators import (
     ApplyEpoch,
     ApplyShare,
-    ApproveDeployment,
+    ApproveWork,
     CommitEpochs,
-    Deploy,
+    DoWork,
     FinaliseValues,
-    PlanDeployment,
     PlanEpochs,
-    PlanRecovery,
+    PlanWork,
     PublishEpochs,
-    Recover,
     SayComplete,
     ValidateEpochs,
     ValidateValues,
     VoteEpoch,
     VoteShare,
+    Work,
 )
 from cumulus_ops.orchestration.texts import Waits, waits_of
 from cumulus_ops.orchestration.timetable import PLACES, StaggeredTimetable, TokenOrder
@@ -50,7 +49,7 @@ __all__ = [
 #: Before what any coordinator has to do.
 URGENT: dict[str, Any] = {"priority_weight": PLACES + 10, "weight_rule": "absolute"}
 #: Runs that wait for an answer are active, and must not keep others from asking.
-DEPLOY_RUNS = 16
+ASKING_RUNS = 16
 #: A task may be done again as often as one likes. Its attempts span some minutes, in which servers are started again, and their deaths count, too.
 RETRIES = {
     "retries": 10,
@@ -230,29 +229,59 @@ def form() -> dict[str, Param]:
     }
 
 
-# The DAG for people who change the project: it plans, asks, and deploys.
+# The DAGs for people who change the project, and for those who have lost a file: they plan, ask, and do it.
 
 
 def deploy_dag(project: Project) -> DAG:
-    """Deploys the project's folder, once a person has agreed to what that would do. Several runs may be there at once: one that gives a deployment up must not wait
-    for it, and nobody for a question that nobody has answered."""
+    """Deploys the project's folder, once a person has agreed to what that would do."""
+    said = ("Say what deploying the project's folder would do, ask, and deploy it while epochs go on",
+            f"Is this to be done to what {project.name} maintains?")  # fmt: skip
+    docs = (texts.deploy(project), texts.PLAN, texts.DEPLOY)
+    return _asking_dag(project, names.deploy_dag(project.name), "deployment", "deploy", deploy_form(), said, docs)
+
+
+def recover_dag(project: Project) -> DAG:
+    """Makes again what is damaged under the state folder, once a person has agreed."""
+    said = ("Look at all files, say how what is damaged is made again, ask, and do it while epochs go on",
+            f"Is this to be made again in the state folder of {project.name}?")  # fmt: skip
+    docs = (texts.recover(project), texts.PLAN_RECOVERY, texts.RECOVER)
+    return _asking_dag(project, names.recover_dag(project.name), "recovery", "recover", recover_form(), said, docs)
+
+
+def _asking_dag(
+    project: Project,
+    dag_id: str,
+    work: Work,
+    task: str,
+    form: dict[str, Param],
+    said: tuple[str, str],
+    docs: tuple[str, str, str],
+) -> DAG:
+    """Several runs may be there at once: one that gives a deployment up must not wait for it, and nobody for a question that nobody has answered.
+
+    Args:
+        project: the project.
+        dag_id: the DAG.
+        work: what it is about.
+        task: what the task is called that does it.
+        form: the parameters.
+        said: what it does; and what a person is asked.
+        docs: the texts about the DAG, its plan, and the task that does it.
+    """
     folder = str(project.folder)
+    (description, subject), (about, about_plan, about_task) = said, docs
     with DAG(
-        dag_id=names.deploy_dag(project.name),
+        dag_id=dag_id,
         schedule=None,
-        params=deploy_form(),
-        description="Say what deploying the project's folder would do, ask, and deploy it while epochs go on",
-        doc_md=texts.deploy(project),
-        **(common(project) | {"max_active_runs": DEPLOY_RUNS}),
+        params=form,
+        description=description,
+        doc_md=about,
+        **(common(project) | {"max_active_runs": ASKING_RUNS}),
     ) as dag:
-        plan = PlanDeployment(task_id="plan", folder=folder, doc_md=texts.PLAN)
-        approve = ApproveDeployment(
-            task_id="approve",
-            subject=f"Is this to be done to what {project.name} maintains?",
-            plan=plan.output,
-            doc_md=texts.APPROVE,
-        )
-        plan >> approve >> Deploy(task_id="deploy", folder=folder, plan=plan.output, doc_md=texts.DEPLOY, **URGENT)
+        plan = PlanWork(task_id="plan", folder=folder, work=work, chosen=[*form], doc_md=about_plan)
+        approve = ApproveWork(task_id="approve", subject=subject, plan=plan.output, doc_md=texts.APPROVE)
+        do = DoWork(task_id=task, folder=folder, work=work, plan=plan.output, doc_md=about_task, **URGENT)
+        plan >> approve >> do
     return dag
 
 
@@ -284,31 +313,6 @@ def deploy_form() -> dict[str, Param]:
             description="Compute the rows of changed views before and after, as of the newest snapshot. It costs as much as filling them.",
         ),
     }
-
-
-# The DAG for people who have lost a file: it looks, plans, asks, and makes it again.
-
-
-def recover_dag(project: Project) -> DAG:
-    """Makes again what is damaged under the state folder, once a person has agreed."""
-    folder = str(project.folder)
-    with DAG(
-        dag_id=names.recover_dag(project.name),
-        schedule=None,
-        params=recover_form(),
-        description="Look at all files, say how what is damaged is made again, ask, and do it while epochs go on",
-        doc_md=texts.recover(project),
-        **(common(project) | {"max_active_runs": DEPLOY_RUNS}),
-    ) as dag:
-        plan = PlanRecovery(task_id="plan", folder=folder, doc_md=texts.PLAN_RECOVERY)
-        approve = ApproveDeployment(
-            task_id="approve",
-            subject=f"Is this to be made again in the state folder of {project.name}?",
-            plan=plan.output,
-            doc_md=texts.APPROVE,
-        )
-        plan >> approve >> Recover(task_id="recover", folder=folder, plan=plan.output, doc_md=texts.RECOVER, **URGENT)
-    return dag
 
 
 def recover_form() -> dict[str, Param]:

@@ -7,7 +7,7 @@ import logging
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from airflow.providers.standard.operators.hitl import ApprovalOperator
 from airflow.sdk import Asset, BaseOperator, BaseSensorOperator, Context, PokeReturnValue
@@ -30,24 +30,24 @@ else:  # parsing a DAG file imports this module, and nothing that works
 __all__ = [
     "ApplyEpoch",
     "ApplyShare",
-    "ApproveDeployment",
+    "ApproveWork",
     "CommitEpochs",
-    "Deploy",
+    "DoWork",
     "FinaliseValues",
-    "PlanDeployment",
     "PlanEpochs",
-    "PlanRecovery",
+    "PlanWork",
     "PublishEpochs",
-    "Recover",
     "SayComplete",
     "ValidateEpochs",
     "ValidateValues",
     "VoteEpoch",
     "VoteShare",
+    "Work",
 ]
 
 log = logging.getLogger(__name__)
 
+Work = Literal["deployment", "recovery"]
 #: (relation, seal) -> the asset that says which of its values are closed.
 Values = Mapping[tuple[str, str], Asset]
 
@@ -307,23 +307,26 @@ class VoteShare(BaseSensorOperator):
         return PokeReturnValue(is_done=voted is not None, xcom_value=voted)
 
 
-class PlanDeployment(BaseOperator):
-    """Say what deploying the project's folder would do, by the run's parameters: ``rollback``, ``give_up``, ``rows`` and ``replan``."""
+# What a person is asked before it is done: deploying what has changed, making again what is lost.
+
+
+class PlanWork(BaseOperator):
+    """Say what would be done, by those of the run's parameters that are ``chosen`` by its form."""
 
     ui_color = YELLOW
 
-    def __init__(self, *, folder: str, **kwargs: Any) -> None:
+    def __init__(self, *, folder: str, work: Work, chosen: Sequence[str], **kwargs: Any) -> None:
         super().__init__(**kwargs)
-        self.folder = folder
+        self.folder, self.work, self.chosen = folder, work, chosen
 
-    def execute(self, context: Context) -> Agreed:
+    def execute(self, context: Context) -> Agreed | Asked:
         """Returns what a person is asked."""
-        chosen = {name: bool(context["params"][name]) for name in ("rollback", "give_up", "rows", "replan")}
+        plan = deploy_steps.plan_deployment if self.work == "deployment" else repair_steps.plan_recovery
         with _no_retry_of_mistakes():
-            return deploy_steps.plan_deployment(self.folder, **chosen)
+            return plan(self.folder, **{name: context["params"][name] for name in self.chosen})
 
 
-class ApproveDeployment(ApprovalOperator):  # type: ignore[misc]
+class ApproveWork(ApprovalOperator):  # type: ignore[misc]
     """Ask a person whether that is to be done. No process waits meanwhile, and no triggerer is needed. Without anything to do it is skipped, and what comes behind it."""
 
     ui_color = PURPLE
@@ -343,52 +346,21 @@ class ApproveDeployment(ApprovalOperator):  # type: ignore[misc]
         return super().execute(context)
 
 
-class Deploy(BaseOperator):
+class DoWork(BaseOperator):
     """Do what a person has agreed to."""
 
     ui_color = GREEN
     template_fields = ("plan",)
 
-    def __init__(self, *, folder: str, plan: Any, **kwargs: Any) -> None:
+    def __init__(self, *, folder: str, work: Work, plan: Any, **kwargs: Any) -> None:
         super().__init__(**kwargs)
-        self.folder, self.plan = folder, plan
+        self.folder, self.work, self.plan = folder, work, plan
 
     def execute(self, context: Context) -> dict[str, int]:
-        """Returns which ``revision`` is current, and ``since`` which epoch."""
+        """Returns of a deployment which ``revision`` is current, and ``since`` which epoch; of a recovery how many damages were ``repaired``."""
+        do = deploy_steps.deploy_agreed if self.work == "deployment" else repair_steps.recover_agreed
         with _no_retry_of_mistakes():
-            return deploy_steps.deploy_agreed(self.folder, self.plan)
-
-
-class PlanRecovery(BaseOperator):
-    """Look at the state folder's files, and say how what is damaged is made again, by the run's parameters: ``files`` and ``dry_run``."""
-
-    ui_color = YELLOW
-
-    def __init__(self, *, folder: str, **kwargs: Any) -> None:
-        super().__init__(**kwargs)
-        self.folder = folder
-
-    def execute(self, context: Context) -> Asked:
-        """Returns what a person is asked."""
-        chosen = context["params"]
-        with _no_retry_of_mistakes():
-            return repair_steps.plan_recovery(self.folder, str(chosen["files"] or ""), dry_run=bool(chosen["dry_run"]))
-
-
-class Recover(BaseOperator):
-    """Make again what a person has agreed to."""
-
-    ui_color = GREEN
-    template_fields = ("plan",)
-
-    def __init__(self, *, folder: str, plan: Any, **kwargs: Any) -> None:
-        super().__init__(**kwargs)
-        self.folder, self.plan = folder, plan
-
-    def execute(self, context: Context) -> dict[str, int]:
-        """Returns how many damages were ``repaired``."""
-        with _no_retry_of_mistakes():
-            return repair_steps.recover_agreed(self.folder, self.plan)
+            return do(self.folder, self.plan)
 
 
 @contextmanager

@@ -35,15 +35,15 @@ class Asked(TypedDict):
 
 
 @resumes
-def plan_recovery(folder: str, files: str = "", *, dry_run: bool = False) -> Asked:
+def plan_recovery(folder: str, *, files: str | None = None, dry_run: bool = False) -> Asked:
     """Look at files, and plan how those that are damaged are made again. Nothing is changed.
 
     Args:
         folder: the project.
-        files: names of files relative to the state folder, with blanks between them; all if there are none.
+        files: names of files relative to the state folder, with blanks between them; None: all.
         dry_run: nobody is asked.
     """
-    project, named = load_project(Path(folder)), files.split()
+    project, named = load_project(Path(folder)), (files or "").split()
     found = recover.look_at_claim(project)
     if found:  # the rest is looked at when the project can be opened
         lines = [str(damage) for damage in found]

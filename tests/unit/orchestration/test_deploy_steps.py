@@ -13,7 +13,7 @@ from cumulus_ops.local.doctor import WARN, examine
 from cumulus_ops.local.processes import free_port
 from cumulus_ops.opening.runtime import initialise, open_runtime
 from cumulus_ops.orchestration.deploy_steps import deploy_agreed, plan_deployment
-from cumulus_ops.orchestration.operators import ApproveDeployment, Deploy, PlanDeployment
+from cumulus_ops.orchestration.operators import ApproveWork, DoWork, PlanWork
 from cumulus_ops.project.errors import InputProblem
 from cumulus_ops.project.project_file import load_project
 from cumulus_ops.web.charts import render
@@ -23,6 +23,7 @@ from m3.errors import M3Error
 
 DEAREST = "SELECT o_customer, MAX(o_price) AS dearest FROM orders GROUP BY o_customer\n"
 COUNTED = "SELECT o_customer, COUNT(*) AS orders FROM orders GROUP BY o_customer\n"
+CHOSEN = ["rollback", "give_up", "rows", "replan"]
 
 
 @pytest.fixture
@@ -271,7 +272,7 @@ def test_a_mistake_in_the_folder_fails_the_task_at_once_and_is_nobody_elses_prob
     edit(folder, "SELECT nothing FROM orders")
     with pytest.raises(M3Error):
         plan_deployment(str(folder))
-    task = PlanDeployment(task_id="plan", folder=str(folder))
+    task = PlanWork(task_id="plan", folder=str(folder), work="deployment", chosen=CHOSEN)
     with pytest.raises(AirflowFailException, match="nothing"):
         task.execute({"params": {"rollback": False, "give_up": False, "rows": True, "replan": False}})
     with open_runtime(load_project(folder)) as rt:
@@ -281,11 +282,11 @@ def test_a_mistake_in_the_folder_fails_the_task_at_once_and_is_nobody_elses_prob
 def test_nobody_is_asked_when_there_is_nothing_to_do(folder):
     from airflow.sdk.exceptions import AirflowSkipException
 
-    agreed = PlanDeployment(task_id="plan", folder=str(folder)).execute(
+    agreed = PlanWork(task_id="plan", folder=str(folder), work="deployment", chosen=CHOSEN).execute(
         {"params": {"rollback": False, "give_up": False, "rows": True, "replan": False}}
     )
     with pytest.raises(AirflowSkipException, match="nothing to deploy"):
-        ApproveDeployment(task_id="approve", subject="?", plan=agreed).execute({})
+        ApproveWork(task_id="approve", subject="?", plan=agreed).execute({})
     edit(folder, DEAREST)
     agreed = plan_deployment(str(folder), rows=False)
-    assert Deploy(task_id="deploy", folder=str(folder), plan=agreed).execute({})["revision"] == 2
+    assert DoWork(task_id="deploy", folder=str(folder), work="deployment", plan=agreed).execute({})["revision"] == 2

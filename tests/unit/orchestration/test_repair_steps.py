@@ -11,7 +11,7 @@ from airflow.sdk.exceptions import AirflowFailException
 from cumulus_ops.cli.scaffold import land_sample, write_project
 from cumulus_ops.epochs.driver import run_epochs
 from cumulus_ops.opening.runtime import initialise, open_runtime
-from cumulus_ops.orchestration.operators import PlanRecovery, Recover
+from cumulus_ops.orchestration.operators import DoWork, PlanWork
 from cumulus_ops.orchestration.repair_steps import plan_recovery, recover_agreed
 from cumulus_ops.project.errors import IntegrityProblem
 from cumulus_ops.project.project_file import load_project
@@ -34,7 +34,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def test_what_is_damaged_is_made_again_once_somebody_agrees(folder: Path) -> None:
     state = load_project(folder).state
     chosen: dict[str, Any] = {"params": {"files": None, "dry_run": False}}
-    plan = PlanRecovery(task_id="plan", folder=str(folder))
+    plan = PlanWork(task_id="plan", folder=str(folder), work="recovery", chosen=["files", "dry_run"])
     assert plan.execute(chosen)["to_do"] == ""  # type: ignore[arg-type]
     (file,) = (state / "log" / "orders").iterdir()
     name, whole = file.relative_to(state).as_posix(), file.read_bytes()
@@ -45,7 +45,7 @@ def test_what_is_damaged_is_made_again_once_somebody_agrees(folder: Path) -> Non
     assert f"log/orders/{file.name}" in dry["markdown"]
     asked = plan.execute({"params": {"files": f" {name}\n", "dry_run": False}})  # type: ignore[arg-type]
     assert (asked["to_do"], asked["files"]) == ("recover", [name])
-    assert Recover(task_id="recover", folder=str(folder), plan=asked).execute(chosen) == {"repaired": 1}  # type: ignore[arg-type]
+    assert DoWork(task_id="recover", folder=str(folder), work="recovery", plan=asked).execute(chosen) == {"repaired": 1}  # type: ignore[arg-type]
     assert file.read_bytes() == whole
     assert recover_agreed(str(folder), asked) == {"repaired": 0}
 
@@ -60,4 +60,6 @@ def test_what_cannot_be_made_again_fails_the_task_and_a_wrong_name_at_once(folde
     with pytest.raises(IntegrityProblem, match="cannot be made again: there is no second source"):
         recover_agreed(str(folder), plan_recovery(str(folder)))
     with pytest.raises(AirflowFailException, match="there is no file runs/none"):
-        PlanRecovery(task_id="plan", folder=str(folder)).execute({"params": {"files": "runs/none", "dry_run": False}})  # type: ignore[arg-type]
+        PlanWork(task_id="plan", folder=str(folder), work="recovery", chosen=["files", "dry_run"]).execute(
+            {"params": {"files": "runs/none", "dry_run": False}}
+        )  # type: ignore[arg-type]
