@@ -49,6 +49,8 @@ __all__ = [
 CLAIM = "installation.json"
 MARK = "seen.json"
 BEGINS = "begins.json"
+#: What each of them says.
+SAYS = {CLAIM: {"installation", "generation"}, MARK: {"generation", "lease", "commit"}, BEGINS: {"old", "new"}}
 
 
 @dataclass(frozen=True)
@@ -247,9 +249,10 @@ def _sum(what: dict[str, Any]) -> str:
 def is_intact(file: Path) -> bool:
     """Whether the claim, the note of what was seen, or that of what is being begun is as it was written; one of old has no checksum. True if it is not there."""
     try:
-        return _read(file) != {}
+        found = _read(file)
     except SetupProblem:
         return False
+    return found is None or (bool(found) and found.keys() <= SAYS[file.name])
 
 
 def _read(file: Path, *, strict: bool = True) -> dict[str, Any] | None:

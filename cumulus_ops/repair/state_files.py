@@ -66,9 +66,17 @@ def find_damaged_state_files(rt: Runtime) -> Iterator[Damage]:
         if not _becomes(is_right):
             yield _damage(name, (state / name).exists())
     for file in sorted((state / "sources").glob(SLOTS)):
-        if SLOT_NAME.fullmatch(_read(file)) is None:
-            holds = f"what the replication slots of source {file.name.removesuffix(SLOTS[1:])} are called by"
+        source, said = file.name.removesuffix(SLOTS[1:]), _read(file)
+        if SLOT_NAME.fullmatch(said) is None or said != (_slots_are_called(rt, source) or said):
+            holds = f"what the replication slots of source {source} are called by"
             yield Damage(STATE_FILE, f"sources/{file.name}", holds, DAMAGED, OTHER)
+
+
+def _slots_are_called(rt: Runtime, source: str) -> str | None:
+    """As the catalog says by the slot that it names; None if it names none yet."""
+    from cumulus_ops.sources.postgres.slot import installation_of  # few projects have such a source
+
+    return installation_of(source, rt.catalog.deliveries.source_position(source))
 
 
 def _plan_now(rt: Runtime) -> object:
@@ -121,7 +129,8 @@ def _write(rt: Runtime, damage: Damage) -> str:
         case _:
             identity = rt.catalog.database.identity()
             assert identity is not None  # or else the project could not have been opened
-            replace_file(state / damage.file, identity.installation[:8], durable=True)
+            source = Path(damage.file).name.removesuffix(SLOTS[1:])
+            replace_file(state / damage.file, _slots_are_called(rt, source) or identity.installation[:8], durable=True)
     return "written again, from the catalog"
 
 

@@ -18,7 +18,7 @@ from cumulus_ops.project.errors import Conflict, NotYet, SetupProblem
 from cumulus_ops.project.project_file import load_project
 from cumulus_ops.query.read import read_view
 from cumulus_ops.sources.postgres.connection import connect, open_session
-from cumulus_ops.sources.postgres.slot import our_slots
+from cumulus_ops.sources.postgres.slot import installation_of, our_slots
 from cumulus_ops.sources.postgres.tables import Position
 from m3.datatypes import BOOL, DATE, DOUBLE, INT, STRING, TIMESTAMP, decimal
 from m3.program import Column
@@ -143,6 +143,21 @@ def slot_of(follower: Follower) -> int:
     (slot,) = our_slots(session, follower.settings)
     session.close()
     return slot.confirmed
+
+
+@pytest.mark.parametrize("spoil", ["", "0000000", "00000000", "\ufffd\ufffd"])
+def test_a_source_goes_on_without_the_file_that_says_what_its_slots_are_called(
+    shop: Follower, database: Database, spoil: str
+) -> None:
+    shop.catch_up()
+    (file,) = shop.settings.folder.glob("*.installation")
+    (begin,) = shop.settings.folder.glob("*.begin")
+    assert installation_of(shop.settings.name, shop.position) == file.read_text()
+    for lost in (file, begin):
+        lost.write_text(spoil) if spoil else lost.unlink()
+    database.execute("INSERT INTO orders VALUES (2, 'ink')")
+    shop.catch_up()
+    assert shop.rows["orders"] == database.rows(shop.tables["orders"])
 
 
 def test_an_idle_source_moves_past_what_does_not_concern_it(shop: Follower, database: Database) -> None:

@@ -20,7 +20,7 @@ import psycopg2
 from psycopg2 import errorcodes, sql
 
 from cumulus_ops.project.errors import Conflict
-from cumulus_ops.project.small_files import create_file
+from cumulus_ops.project.small_files import create_file, read_summed, with_sum
 from cumulus_ops.sources.postgres.connection import (
     Connection,
     PostgresSettings,
@@ -46,6 +46,7 @@ __all__ = [
     "exported_snapshot",
     "find_slot",
     "held_slots",
+    "installation_of",
     "lock_copying",
     "moved_on",
     "our_slots",
@@ -145,10 +146,10 @@ LOG = """
 SELECT system_identifier::text, ('x' || substr(pg_walfile_name(pg_current_wal_lsn()), 1, 8))::bit(32)::int,
        current_database()::text, pg_current_wal_flush_lsn()::text FROM pg_control_system()"""
 NAME_LENGTH = 63
-#: How the names of the files end that say which slots are ours.
-INSTALLATION = ".installation"
+#: How the names of the files end that say which slots are ours, and what such a file says.
+INSTALLATION, INSTALLATION_NAME = ".installation", re.compile("[0-9a-f]{8}")
 #: The same of those that say where a slot began: as long as a position has no place, the slot has to be there.
-BEGIN = ".begin"
+BEGIN, BEGIN_TEXT = ".begin", re.compile("[0-9A-F]+/[0-9A-F]+")
 
 
 @dataclass(frozen=True)
@@ -166,8 +167,24 @@ class Slot:
 
 def slot_prefix(settings: PostgresSettings) -> str:
     """What this installation's slots begin with."""
-    source = re.sub(r"[^a-z0-9_]", "_", settings.name.lower())[: NAME_LENGTH - 30]
-    return f"cumulus_{source}_{_installation(settings)}_"
+    return f"{_prefix_of(settings.name)}{_installation(settings)}_"
+
+
+def _prefix_of(source: str) -> str:
+    return f"cumulus_{re.sub(r'[^a-z0-9_]', '_', source.lower())[: NAME_LENGTH - 30]}_"
+
+
+def installation_of(source: str, position: str | None) -> str | None:
+    """What an installation's slots are called by, as the slot says that a position of the source names; None if there is no position yet.
+
+    >>> place = Position("7", 1, "shop", "cumulus_my_shop_3f2a9c1b_1_0a1b2c", ())
+    >>> installation_of("My-Shop", place.text())
+    '3f2a9c1b'
+    """
+    if position is None:
+        return None
+    found = INSTALLATION_NAME.match(Position.parse(position).slot.removeprefix(_prefix_of(source)))
+    return None if found is None else found[0]
 
 
 def draw_slot(settings: PostgresSettings) -> str:
@@ -177,20 +194,25 @@ def draw_slot(settings: PostgresSettings) -> str:
 
 
 def _installation(settings: PostgresSettings) -> str:
-    """Written once, by whoever comes first."""
+    """Written once, by whoever comes first. What is no name was damaged, and `cumulus fsck` says so; slots are found by their own names all the same."""
     file = settings.folder / f"{settings.name}{INSTALLATION}"
     name = secrets.token_hex(4) if settings.owner is None else settings.owner.installation[:8]
     if not file.exists():
         file.parent.mkdir(parents=True, exist_ok=True)
         create_file(file, name)
-    return file.read_text()
+    found = file.read_text(encoding="utf-8", errors="replace")
+    return found if INSTALLATION_NAME.fullmatch(found) else name
 
 
 def our_slots(session: Connection, settings: PostgresSettings) -> list[Slot]:
     """The slots of this installation."""
+    return _read_slots(session, slot_prefix(settings))
+
+
+def _read_slots(session: Connection, prefix: str) -> list[Slot]:
     return [
         Slot(name, lsn_number(restart or "0/0"), lsn_number(confirmed or "0/0"), status, active, held)
-        for name, restart, confirmed, status, active, held in rows(session, SLOTS, (slot_prefix(settings),))
+        for name, restart, confirmed, status, active, held in rows(session, SLOTS, (prefix,))
     ]
 
 
@@ -224,7 +246,8 @@ def find_slot(session: Connection, settings: PostgresSettings, position: Positio
     if here.tables != position.tables:
         hint = f"it began with {', '.join(position.tables)}; tables that are added later need a source of their own"
         raise stopped(settings, "the source's tables are not those that it began with", "other-tables", hint)
-    found = [slot for slot in our_slots(session, settings) if slot.name == position.slot]
+    # by its name: the file that says what ours are called may be lost
+    found = [slot for slot in _read_slots(session, position.slot) if slot.name == position.slot]
     if not found or found[0].status == "lost" or not found[0].restart:
         message = f"the replication slot {position.slot} is lost, and with it what the server would have sent"
         hint = f"somebody dropped it, the database was restored, or it held more than max_slot_wal_keep_size; {BEGIN_AGAIN}"
@@ -238,9 +261,9 @@ def find_slot(session: Connection, settings: PostgresSettings, position: Positio
 
 
 def _begin_of(settings: PostgresSettings, slot: str) -> int | None:
-    """Where a slot began; None of one from before that was noted."""
-    file = settings.folder / f"{slot}{BEGIN}"
-    return lsn_number(file.read_text()) if file.exists() else None
+    """Where a slot began; None of one from before that was noted, or if the note is lost: that the slot was there all the time is not seen then."""
+    found = read_summed(settings.folder / f"{slot}{BEGIN}") or ""
+    return lsn_number(found) if BEGIN_TEXT.fullmatch(found) else None
 
 
 def moved_on(settings: PostgresSettings) -> Conflict:
@@ -292,7 +315,7 @@ def exported_snapshot(settings: PostgresSettings, name: str) -> Iterator[str]:
             )
             _, begin, snapshot, _ = cursor.fetchone()
             settings.folder.mkdir(parents=True, exist_ok=True)
-            create_file(settings.folder / f"{name}{BEGIN}", begin)
+            create_file(settings.folder / f"{name}{BEGIN}", with_sum(begin))
             yield snapshot
     finally:
         session.close()
