@@ -1,39 +1,85 @@
-"""The executor ends its scheduler when no worker takes tasks any more, and leaves it alone as long as they do."""
+"""The executor ends its scheduler when no worker takes tasks any more, and leaves it alone as long as they do. Queue and workers are real; the clock is the test's."""
 
+import os
 from types import SimpleNamespace
 
 import pytest
-from airflow.executors.local_executor import LocalExecutor
 
 from cumulus_ops.orchestration import executor
 from cumulus_ops.orchestration.executor import WarmLocalExecutor
 
 
+class Clock(SimpleNamespace):
+    """What the executor takes for the time."""
+
+    def monotonic(self):
+        return self.now
+
+
 @pytest.fixture
-def made(monkeypatch):
-    """An executor without workers, and a clock that the test sets."""
-    monkeypatch.setattr(LocalExecutor, "sync", lambda _: None)
-    clock = SimpleNamespace(now=0.0)
-    monkeypatch.setattr(executor, "time", SimpleNamespace(monotonic=lambda: clock.now))
-    one = WarmLocalExecutor.__new__(WarmLocalExecutor)
-    one._unread_messages = SimpleNamespace(value=0)
-    return one, clock
+def clock(monkeypatch):
+    made = Clock(now=0.0)
+    monkeypatch.setattr(executor, "time", made)
+    return made
 
 
-def test_a_queue_that_is_read_again_and_again_is_left_alone(made):
-    one, clock = made
-    for second in range(0, 300, 30):
-        clock.now, one._unread_messages.value = float(second), second // 30 % 2
-        one.sync()
-    assert clock.now > executor.UNREAD_S
+@pytest.fixture
+def made(clock, monkeypatch):
+    """An executor with two workers, of which one waits for the queue and the other one for its lock."""
+    monkeypatch.setattr(executor, "PRELOADED", ())
+    one = WarmLocalExecutor(parallelism=2)
+    one.start()
+    until(lambda: is_locked(one))
+    yield one
+    for worker in one.workers.values():
+        worker.kill()
+        worker.join()
 
 
-def test_a_queue_that_nobody_reads_ends_the_scheduler(made):
-    one, clock = made
-    one._unread_messages.value = 2
-    one.sync()
+def until(condition):
+    """Nothing here depends on how long that takes."""
+    while not condition():
+        os.sched_yield()
+
+
+def is_locked(one):
+    """Whether somebody has the lock of the queue that tasks are read from."""
+    if one.activity_queue._rlock.acquire(block=False):
+        one.activity_queue._rlock.release()
+        return False
+    return True
+
+
+def hand_over(one, count):
+    """Tasks as they are handed to the workers; what runs them fails at once."""
+    for number in range(count):
+        one.activity_queue.put(SimpleNamespace(key=number, running_state=None, failure_state="failed"))
+    with one._unread_messages:
+        one._unread_messages.value += count
+
+
+def test_a_queue_that_is_read_is_left_alone(made, clock):
+    states = {}
+    made.change_state = lambda key, state, *_, **__: states.update({key: state})
+    for round_ in range(3):
+        hand_over(made, 2)
+        until(lambda: not made._unread_messages.value)
+        clock.now += executor.UNREAD_S + 1
+        made.sync()
+        assert len(made.workers) == 2, round_
+    until(lambda: made.sync() or len(states) == 2)
+
+
+def test_an_idle_worker_that_is_killed_ends_the_scheduler(made, clock):
+    for worker in list(made.workers.values()):
+        worker.kill()
+        worker.join()
+    assert is_locked(made), "by nobody that lives"
+    hand_over(made, 2)
+    made.sync()
+    assert all(worker.is_alive() for worker in made.workers.values()), "others have been started, and get nothing"
     clock.now = executor.UNREAD_S - 1
-    one.sync()
+    made.sync()
     clock.now = executor.UNREAD_S + 1
     with pytest.raises(RuntimeError, match="no worker has taken 2 tasks"):
-        one.sync()
+        made.sync()
