@@ -334,22 +334,27 @@ def run(out: Path, options: Options) -> None:
             kills = _Killing(world, feeder).run()
             feeder.stop()
             say(f"{len(kills)} killed; {len(feeder.fed)} drops were fed")
+            _write(out, options, kills)
             _drain(world, feeder)
             _look(world, kills, feeder)
             runs = _dag_runs(world)
         proved = _prove(world, feeder)
-        rows = _table(kills)
-        write_csv(out / "data" / f"dying-{options.catalog}.csv", rows)
-        write_csv(
-            out / "data" / f"dying-{options.catalog}-kills.csv",
-            [{"second": round(k.at - kills[0].at), "kind": k.kind, "resumed_s": k.resumed_s} for k in kills],
-        )
-        for row in rows:
-            say(", ".join(f"{name} {value}" for name, value in row.items()))
         for gone in interruptions(world.project.state, 400):
             say(f"  {gone}")
         events = sum(len(rows) for _, rows in feeder.fed.values())
         say(f"{events:,} events, each there once; {proved} answers of views are DuckDB's; runs of DAGs: {runs}")
+
+
+def _write(out: Path, options: Options, kills: Sequence[Kill]) -> None:
+    """How long it took: before it is known whether all is right."""
+    rows = _table(kills)
+    write_csv(out / "data" / f"dying-{options.catalog}.csv", rows)
+    write_csv(
+        out / "data" / f"dying-{options.catalog}-kills.csv",
+        [{"second": round(k.at - kills[0].at), "kind": k.kind, "resumed_s": k.resumed_s} for k in kills],
+    )
+    for row in rows:
+        say(", ".join(f"{name} {value}" for name, value in row.items()))
 
 
 class _Killing:

@@ -1,8 +1,10 @@
 """Great Expectations: a checkpoint over small tables, and Data Docs, its pages over the results, made of our own templates.
 
-Its own view escapes some of the values and not others, and its pages load styles, fonts and scripts from other hosts. The site builder here,
-which a reports folder's ``great_expectations.yml`` names, makes one page of each result. This is the only module that imports Great
-Expectations as it is imported itself, which takes seconds.
+Its own view escapes some of the values and not others, and its pages load styles, fonts and scripts from other hosts. The site builder here
+makes one page of each result. This is the only module that imports Great Expectations as it is imported itself, which takes seconds.
+
+Results and pages are kept in files, each written by one rename. Everything else that Great Expectations keeps (its settings, suites, definitions) is in memory,
+as it follows from the suites of a run: it writes such files in place, and of half a one, which a process leaves that is killed, no later run would get past.
 """
 
 from __future__ import annotations
@@ -26,6 +28,8 @@ import pyarrow as pa
 from great_expectations.checkpoint import Checkpoint, UpdateDataDocsAction
 from great_expectations.core.run_identifier import RunIdentifier
 from great_expectations.data_context.store.html_site_store import HtmlSiteStore
+from great_expectations.data_context.store.tuple_store_backend import TupleFilesystemStoreBackend
+from great_expectations.data_context.types.base import DataContextConfig, InMemoryStoreBackendDefaults
 from great_expectations.data_context.types.resource_identifiers import (
     SiteSectionIdentifier,
     ValidationResultIdentifier,
@@ -33,25 +37,37 @@ from great_expectations.data_context.types.resource_identifiers import (
 from great_expectations.exceptions import ExpectationNotFoundError
 from great_expectations.expectations.registry import get_expectation_impl
 
+from cumulus_ops.project.small_files import replace_file
 from cumulus_ops.project.verdicts import FAILED, PASSED, UNPROVED
 from cumulus_ops.validation.reports import PAGES, SECTION, SITE, SITE_FOLDER, templates
 
 __all__ = [
     "PlainSite",
     "SnapshotCheckpoint",
+    "WholeFiles",
     "frame",
     "page_path",
     "result_page",
     "run_checkpoint",
-    "use_plain_site",
 ]
 
 
-SOURCE, CHECKPOINT = "verdicts", "proof"  # older reports may lie in the folder, by other names
-STORE = {"class_name": "TupleFilesystemStoreBackend", "base_directory": f"uncommitted/data_docs/{SITE}/"}
-#: What the pages say; if it changes, older ones are made anew.
-EDITION = 2
-CONFIGURATION = {"class_name": "PlainSite", "module_name": __name__, "store_backend": STORE, "edition": EDITION}
+SOURCE, CHECKPOINT = "verdicts", "proof"
+#: Where results are, in the reports folder.
+RESULTS = Path("gx/uncommitted/validations")
+#: What the pages say, and where among them that is noted; if it changes, older ones are made anew.
+EDITION, EDITION_FILE = "2", "edition"
+log = logging.getLogger(__name__)
+
+
+class WholeFiles(TupleFilesystemStoreBackend):  # type: ignore[misc]  # it has no types
+    """Files of which each is there as a whole, or not at all."""
+
+    def _set(self, key: Any, value: str, **_: Any) -> str:
+        name = self._convert_key_to_filepath(key if isinstance(key, tuple) else key.to_tuple())
+        file = Path(self.full_base_directory, name)
+        file.parent.mkdir(parents=True, exist_ok=True)
+        return str(replace_file(file, value))
 
 
 class SnapshotCheckpoint(Checkpoint):
@@ -95,14 +111,12 @@ def run_checkpoint(
     """Run a checkpoint over small tables; its pages are in the folder.
 
     Args:
-        folder: keeps the reports of all runs, and which suites there were.
+        folder: keeps the results of all runs, and their pages.
         name: what the run is called in the reports.
         suites: name -> the suite, and the rows that it judges. The names should be the same for all runs of a folder.
     """
-    folder.mkdir(parents=True, exist_ok=True)
-    context = gx.get_context(mode="file", project_root_dir=str(folder))
-    context.variables.progress_bars = {"globally": False}
-    use_plain_site(context, folder)
+    context = _open_context(folder)
+    _make_older_pages_anew(context, folder)
     source = context.data_sources.add_or_update_pandas(SOURCE)
     definitions = []
     for suite_name, (suite, _) in suites.items():
@@ -118,18 +132,42 @@ def run_checkpoint(
     return checkpoint.run(batch_parameters={n: frame(rows) for n, (_, rows) in suites.items()}, run_id=run)
 
 
+def _open_context(reports: Path) -> Any:
+    kept = InMemoryStoreBackendDefaults()
+    kept.stores[kept.validation_results_store_name] = {
+        "class_name": "ValidationResultsStore",
+        "store_backend": _files(reports / RESULTS),
+    }
+    site = {"class_name": "PlainSite", "module_name": __name__, "store_backend": _files(reports / SITE_FOLDER)}
+    config = DataContextConfig(
+        store_backend_defaults=kept, data_docs_sites={SITE: site}, progress_bars={"globally": False}
+    )
+    return gx.get_context(mode="ephemeral", project_config=config)
+
+
+def _files(folder: Path) -> dict[str, Any]:
+    base = str(folder.absolute())
+    return {
+        "class_name": "WholeFiles",
+        "module_name": __name__,
+        "base_directory": base,
+        "suppress_store_backend_id": True,
+    }
+
+
 # The pages.
 
 
-def use_plain_site(context: Any, reports: Path) -> None:
-    """Have the context's pages made by :class:`PlainSite`. Pages that were made otherwise are made anew, once."""
-    sites = context.variables.data_docs_sites or {}
-    if sites.get(SITE) == CONFIGURATION:
+def _make_older_pages_anew(context: Any, reports: Path) -> None:
+    """Once, if they were made otherwise."""
+    site = reports / SITE_FOLDER
+    note = site / EDITION_FILE
+    if note.exists() and note.read_text(encoding="utf-8") == EDITION:
         return
-    shutil.rmtree(reports / SITE_FOLDER, ignore_errors=True)
-    PlainSite(context, STORE, {"root_directory": context.root_directory}).build()
-    context.variables.data_docs_sites = {SITE: CONFIGURATION}
-    context.variables.save()
+    shutil.rmtree(site, ignore_errors=True)
+    PlainSite(context, _files(site)).build()
+    site.mkdir(parents=True, exist_ok=True)
+    replace_file(note, EDITION)
 
 
 class PlainSite:
@@ -158,7 +196,11 @@ class PlainSite:
         keys = self._results.list_keys() if resource_identifiers is None else resource_identifiers
         for key in keys:
             if isinstance(key, ValidationResultIdentifier):
-                page = result_page(self._results.get(key), key)
+                try:
+                    page = result_page(self._results.get(key), key)
+                except Exception:  # of before results were written whole, from somebody who was killed: there is another one of its epoch
+                    log.warning("a result cannot be read, and has no page: %s", key)
+                    continue
                 self._pages.set(SiteSectionIdentifier(SECTION, key), page)
 
     def get_resource_url(self, resource_identifier: Any = None, only_if_exists: bool = True) -> str | None:
