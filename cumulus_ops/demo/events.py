@@ -15,6 +15,7 @@ import pyarrow.parquet as pq
 
 from cumulus_ops.demo.tpch import TABLES, read_table
 from cumulus_ops.project.errors import InputProblem
+from cumulus_ops.project.small_files import replace_file
 
 __all__ = [
     "CHANGES",
@@ -263,7 +264,7 @@ def make_events(tables: Path, out: Path, *, epochs: int = 4, coordinators: int =
         _write_table(read_table(tables, table), table, lives[table], schedule, out, seed)
     for coordinator, period in sorted(_list_drops(schedule), key=lambda place: place[1]):
         _temporary_folder(out, coordinator, period).rename(out / str(coordinator) / drop_name(period))
-    marker.write_text(json.dumps(settings))
+    replace_file(marker, json.dumps(settings))
     return out
 
 

@@ -7,7 +7,6 @@ servers that it opens on every interface; tasks' logs are files that the API ser
 from __future__ import annotations
 
 import json
-import os
 import secrets
 import signal
 import sys
@@ -22,6 +21,7 @@ from typing import Any
 
 from cumulus_ops.local.processes import LOOPBACK, Child
 from cumulus_ops.project.errors import SetupProblem
+from cumulus_ops.project.small_files import create_file
 
 __all__ = ["AirflowApi", "Login", "airflow_command", "airflow_environment", "components", "migrate_database"]
 
@@ -57,11 +57,9 @@ class Login:
             raise SetupProblem(
                 f"holds no password of {user}", kind="no-password", place=str(file), hint=hint
             ) from error
-        made = cls(user, secrets.token_urlsafe(PASSWORD_BYTES), file)
         file.parent.mkdir(parents=True, exist_ok=True)
-        with open(os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w", encoding="utf-8") as out:
-            json.dump({user: made.password}, out)
-        return made
+        create_file(file, json.dumps({user: secrets.token_urlsafe(PASSWORD_BYTES)}), private=True)
+        return cls.kept_in(file, user)  # of several who come at once, what the first has written
 
 
 def airflow_environment(home: Path, port: int, dags: Path, login: Login) -> dict[str, str]:

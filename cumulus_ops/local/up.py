@@ -11,7 +11,6 @@ import json
 import os
 import sys
 import time
-import uuid
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
@@ -30,6 +29,7 @@ from cumulus_ops.project.errors import SetupProblem
 from cumulus_ops.project.interruptions import note
 from cumulus_ops.project.project_file import load_project
 from cumulus_ops.project.settings import Project
+from cumulus_ops.project.small_files import replace_file
 
 __all__ = [
     "Record",
@@ -86,10 +86,7 @@ def read_record(home: Path) -> Record | None:
 
 def write_record(home: Path, record: Record) -> None:
     """Write it anew, by one rename; nobody else can read it."""
-    fresh = home / f".{FILE}.{uuid.uuid4().hex}"
-    with open(os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w", encoding="utf-8") as out:
-        json.dump(asdict(record), out, indent=1)
-    fresh.replace(home / FILE)
+    replace_file(home / FILE, json.dumps(asdict(record), indent=1), private=True)
 
 
 def remove_record(home: Path) -> None:

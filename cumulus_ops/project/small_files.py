@@ -17,20 +17,21 @@ __all__ = ["create_file", "locked_folder", "read_summed", "replace_file", "sync_
 SUMMED = re.compile(r"(.*)<!-- ([0-9a-f]{8}) -->\n", re.DOTALL)
 
 
-def replace_file(file: Path, text: str, *, durable: bool = False) -> Path:
+def replace_file(file: Path, text: str, *, durable: bool = False, private: bool = False) -> Path:
     """Write a file anew, by one rename; its folder is there already.
 
     Args:
         file: the file.
         text: its content.
         durable: whether the content outlives the machine's end; not needed for what is written again.
+        private: nobody else can read it, at no time.
     """
-    return _draft(file, text, durable=durable).replace(file)
+    return _draft(file, text, durable=durable, private=private).replace(file)
 
 
-def create_file(file: Path, text: str) -> None:
+def create_file(file: Path, text: str, *, private: bool = False) -> None:
     """Write a durable file, unless it is there: of several who do so at once, one is the first, and nobody replaces what it wrote."""
-    draft = _draft(file, text, durable=True)
+    draft = _draft(file, text, durable=True, private=private)
     with suppress(FileExistsError):
         os.link(draft, file)  # a rename would replace it
     draft.unlink()
@@ -77,9 +78,10 @@ def locked_folder(folder: Path) -> Iterator[None]:
         os.close(descriptor)
 
 
-def _draft(file: Path, text: str, *, durable: bool) -> Path:
+def _draft(file: Path, text: str, *, durable: bool, private: bool) -> Path:
     draft = file.with_name(f".{file.name}.{os.getpid()}.{os.urandom(4).hex()}")
-    with draft.open("w", encoding="utf-8") as written:
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL
+    with open(os.open(draft, flags, 0o600 if private else 0o666), "w", encoding="utf-8") as written:
         written.write(text)
         if durable:
             written.flush()

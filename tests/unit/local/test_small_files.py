@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import multiprocessing
+import os
 from pathlib import Path
+
+import pytest
 
 from cumulus_ops.project.small_files import create_file, replace_file
 
@@ -18,6 +21,16 @@ def test_a_file_is_replaced_and_nothing_else_is_left(tmp_path: Path) -> None:
         assert replace_file(file, text, durable=durable) == file
         assert file.read_text(encoding="utf-8") == text
     assert [*tmp_path.iterdir()] == [file]
+
+
+def test_what_is_private_is_so_as_long_as_it_is_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    modes: list[int] = []
+    sync = os.fsync
+    monkeypatch.setattr(os, "fsync", lambda n: (modes.append(os.fstat(n).st_mode & 0o077), sync(n)))
+    create_file(tmp_path / "a", "secret", private=True)
+    replace_file(tmp_path / "b", "secret", durable=True, private=True)
+    assert modes == [0, 0]
+    assert {path.stat().st_mode & 0o077 for path in tmp_path.iterdir()} == {0}
 
 
 def test_the_first_of_several_writers_wins(tmp_path: Path) -> None:
