@@ -237,7 +237,7 @@ def deploy_dag(project: Project) -> DAG:
     said = ("Say what deploying the project's folder would do, ask, and deploy it while epochs go on",
             f"Is this to be done to what {project.name} maintains?")  # fmt: skip
     docs = (texts.deploy(project), texts.PLAN, texts.DEPLOY)
-    return _asking_dag(project, names.deploy_dag(project.name), "deployment", "deploy", deploy_form(), said, docs)
+    return _ask_first(project, names.deploy_dag(project.name), "deployment", "deploy", deploy_form(), said, docs)
 
 
 def recover_dag(project: Project) -> DAG:
@@ -245,10 +245,10 @@ def recover_dag(project: Project) -> DAG:
     said = ("Look at all files, say how what is damaged is made again, ask, and do it while epochs go on",
             f"Is this to be made again in the state folder of {project.name}?")  # fmt: skip
     docs = (texts.recover(project), texts.PLAN_RECOVERY, texts.RECOVER)
-    return _asking_dag(project, names.recover_dag(project.name), "recovery", "recover", recover_form(), said, docs)
+    return _ask_first(project, names.recover_dag(project.name), "recovery", "recover", recover_form(), said, docs)
 
 
-def _asking_dag(
+def _ask_first(
     project: Project,
     dag_id: str,
     work: Work,
