@@ -135,14 +135,17 @@ class Node(Sender):
         """Note the diff, apply it, process the payload, log the output, send it (3.1.4, steps 1 to 4)."""
         made = self.operator.process(self.state, parent, payload)
         outputs = {c: made[c] for c in made if known or not diff.origin or not self.outlets[c].had(*diff.origin)}
-        if made and not outputs and not self.operator.stateful and not known:
+        if made and not outputs and not self.operator.stateful:
             # Everybody got it, at a time that nobody needs to know any more.
-            self.clock = self.clock.apply(Clock(self.name, 0, diff.below))
+            self._count_as_received(diff.below)
             return []
         self.note(diff, carry=self.complete)
         self.clock = self.clock.apply(diff)
         self.payloads.append(Output(diff.time, diff, outputs))
         return [message for child in outputs for message in self.send(child)]
+
+    def _count_as_received(self, inputs: Iterable[Clock]) -> None:
+        self.clock = self.clock.apply(Clock(self.name, self.clock.time, tuple(inputs)))
 
     def _send_all(self) -> list[NodeMessage]:
         return [message for child in self.children for message in self.send(child)]
@@ -238,7 +241,7 @@ class Node(Sender):
             node._learn(report)
         if not operator.stateful:
             base = max(node.horizon, node.diffs.folded[name].time if name in node.diffs.folded else 0)
-            node.clock = rollback_clock(node.clock, start.reports, base).cut(tolerance + 2)
+            node.clock = rollback_clock(node.clock, start.reports, base)
         node._begin_replay(start.reports)
         sent: list[NodeMessage] = [Started(name, node.life, node.clock)]
         for child in node.children:
@@ -255,7 +258,7 @@ class Node(Sender):
         for folded in report.folded:
             self.diffs.fold(folded)
         for diff in report.known:
-            self.note(diff, carry=diff.node in self.carries)
+            self.diffs.note(diff)  # and no need to carry it: children are told all when this has begun
         to = self.outlets[report.node]
         to.has, to.sent = report.has, report.has.time
         self.take_stable(report.node, report.stable)
@@ -283,7 +286,7 @@ class Node(Sender):
         if replay.placed and not replay.marks:
             self.replay = None
             # Of all that came: a child that is restarted later has to hear that it had what was dropped, or passed by.
-            self.clock = self.clock.apply(Clock(self.name, 0, tuple(self.seen.values())))
+            self._count_as_received(self.seen.values())
             self.truncate()  # children may have told meanwhile that what was just made again is stable
             sent.append(Recovered(self.name, self.life, replay.counts))
             # Those that were restarted meanwhile wait for all that this node knows; it has only now heard the last of it.
@@ -306,7 +309,6 @@ class Node(Sender):
                 self.payloads.append(Output(time, dummy, {}))
                 replay.counts["dummies"] += 1
         replay.counts["held"] += len(waiting)
-        replay.buffer = []
         for message in waiting.values():
             sent += self._process_input(message)
         return sent

@@ -181,8 +181,8 @@ def _examples() -> None:
 
 
 def _parts() -> None:
-    _call_all(importlib.import_module("tests.unit.m3.test_recovery_parts"))
-    _call_all(importlib.import_module("tests.unit.m3.test_recovery_nodes"))
+    for tests in ("parts", "nodes", "restarts"):
+        _call_all(importlib.import_module(f"tests.unit.m3.test_recovery_{tests}"))
 
 
 def _call_all(tests: types.ModuleType) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from recovery_equivalent import EQUIVALENT
-from recovery_mutants import PLANTED, Planted, judge, mutants_of
+from recovery_mutants import MODULES, PLANTED, Planted, judge, mutants_of
 
 
 @pytest.mark.parametrize("bug", PLANTED, ids=lambda bug: bug.name.replace(" ", "-"))
@@ -18,6 +18,10 @@ def test_generated_mutants_are_killed() -> None:
     """Some of those modules that unit tests kill in milliseconds."""
     bugs = [bug for module in ("controller", "replaying", "logs") for bug in mutants_of(module)][::24]
     assert [bug.name for bug in bugs if bug.name not in EQUIVALENT and not judge(bug, range(2))] == []
+
+
+def test_only_mutants_are_explained() -> None:
+    assert set(EQUIVALENT) <= {bug.name for module in MODULES for bug in mutants_of(module)}
 
 
 def test_without_a_bug_nothing_is_noticed() -> None:

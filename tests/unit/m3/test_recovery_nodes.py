@@ -2,64 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any
-
 import pytest
 
 from m3.recovery.clock import Clock, parse_clock
-from m3.recovery.controller import Controller
 from m3.recovery.graph import flow_of
-from m3.recovery.hosting import Checkpoint
-from m3.recovery.messages import Ask, Data, Hold, Mark, Recovered, Report, Resume, Stable, Start, Started
+from m3.recovery.messages import Data, Hold, Mark, Report, Resume, Stable
 from m3.recovery.node import Node
 from m3.recovery.replaying import Replay
 from m3.recovery.sending import Outlet
-
-#: One line, as long as diffs have to be told apart by where they come from.
-LINE = flow_of([("s", "a"), ("a", "b"), ("b", "c")])
-
-
-@dataclass
-class Passes:
-    """Sends each input on to all children, but for those that begin with ``-``; with state, it keeps them all."""
-
-    children: tuple[str, ...]
-    stateful: bool = False
-    commutes: bool = False
-
-    def start(self) -> Any:
-        return [] if self.stateful else None
-
-    def process(self, state: Any, parent: str, payload: Any) -> Mapping[str, Any]:
-        if self.stateful:
-            state.append(payload)
-        return {} if payload.startswith("-") else dict.fromkeys(self.children, payload)
-
-
-def line(tolerance: int = 1) -> dict[str, Node]:
-    """Nodes of the line; the ends have state."""
-    return {n: Node(n, LINE, Passes(LINE.children[n], stateful=n in "sc"), tolerance=tolerance) for n in LINE.order}
-
-
-def carry(nodes: dict[str, Node], messages: list[Any]) -> list[Any]:
-    """Deliver messages, and all that comes of them; those to the controller are left."""
-    left = []
-    while messages:
-        message, *messages = messages
-        if isinstance(message, Report | Started | Recovered):
-            left.append(message)
-        else:
-            messages += nodes[message.target].receive(message)
-    return left
-
-
-def stable(nodes: dict[str, Node], name: str) -> list[tuple[str, int]]:
-    """What a node tells its parents to be stable, delivered."""
-    told = [m for m in nodes[name].housekeeping() if isinstance(m, Stable)]
-    carry(nodes, list(told))
-    return [(message.target, message.time) for message in told]
+from tests.support.recoveries_by_hand import LINE, Passes, Routes, carry, cross, line, stable
 
 
 def test_the_horizon_comes_up_from_the_last_checkpoint() -> None:
@@ -97,48 +48,6 @@ def test_what_is_stable_where_nothing_is_under_way_is_all_that_came() -> None:
     carry(nodes, nodes["s"].housekeeping())
     nodes["c"].checkpoint()
     assert [stable(nodes, n) for n in "cba"] == [[("b", 1)], [("a", 1)], [("s", 3)]]
-
-
-def restarted(tolerance: int = 2) -> tuple[dict[str, Node], list[Any], Report]:
-    """Nodes of which ``b`` was restarted, with what it sent then, after three inputs and a checkpoint at the end after the first."""
-    nodes = line(tolerance)
-    carry(nodes, nodes["s"].inject("1"))
-    nodes["c"].checkpoint()
-    for payload in ("2", "-3"):
-        carry(nodes, nodes["s"].inject(payload))
-    nodes["a"].receive(Hold("a", "b", 2))
-    (report,) = nodes["c"].receive(Ask("c", "b", 2))
-    assert isinstance(report, Report)
-    lives = {"a": 1, "b": 2, "c": 1}
-    nodes["b"], sent = Node.restart("b", LINE, Passes(("c",)), Start("b", lives, (report,)), tolerance=tolerance)
-    return nodes, sent, report
-
-
-def test_a_child_says_what_it_has_and_what_it_knows() -> None:
-    _, sent, report = restarted()
-    assert (str(report.has), report.observed, report.stable) == ("b:2 [a:2 [s:2]]", 2, 1)
-    assert [str(diff) for diff in report.known] == ["b:1 [a:1 [s:1]]", "b:2 [a:2 [s:2]]", "a:1 [s:1]", "a:2 [s:2]"]
-    started, knowledge = sent
-    assert str(started.clock) == "b:1 [a:1 [s:1]]"  # what is stable, and not all that was received
-    assert (knowledge.time, str(knowledge.clock), knowledge.resumed) == (2, "b:2 [a:1]", False)
-    assert [str(diff) for diff in knowledge.since] == ["b:2 [a:2 [s:2]]", "a:1 [s:1]", "a:2 [s:2]"]
-
-
-def test_a_restarted_node_tells_its_children_once_what_it_knows() -> None:
-    nodes, _, _ = restarted()
-    nodes["b"].receive(Mark("a", "b", (1, 2), 0))
-    assert nodes["b"].replay is not None
-    assert nodes["b"].replay.marks == {"a"}  # it has not said that it knows all that it will
-    resumed = nodes["a"].receive(Resume("a", "b", 2, 1))
-    assert [type(message) for message in resumed] == [Mark, Data]
-    assert [str(diff) for diff in resumed[0].since] == ["a:1 [s:1]", "a:2 [s:2]", "s:1", "s:2"]
-    assert nodes["b"].receive(resumed[0]) == []  # what it did has not come
-    recovered, mark = nodes["b"].receive(resumed[1])
-    assert recovered == Recovered("b", 2, {"replayed": 1, "dummies": 0, "held": 0, "tables": 0})
-    assert (mark.time, mark.clock, mark.resumed) == (2, None, True)
-    assert [str(diff) for diff in mark.since] == ["b:2 [a:2 [s:2]]"]
-    assert nodes["b"].payloads.outputs[0].payloads == {"c": "2"}
-    assert str(nodes["b"].clock) == "b:2 [a:2 [s:2]]"
 
 
 def test_a_child_that_lost_it_is_marked_again() -> None:
@@ -195,26 +104,6 @@ def test_only_the_thesis_s_own_case_sends_single_diffs() -> None:
     assert complete == [False, True, True, True, True]
 
 
-#: A node with two parents and two children; an input says for whom it is.
-CROSS = flow_of([("p", "n"), ("q", "n"), ("n", "c"), ("n", "d")])
-
-
-class Routes(Passes):
-    """Sends an input to the children that it names."""
-
-    def process(self, state: Any, parent: str, payload: Any) -> Mapping[str, Any]:
-        return {child: payload for child in self.children if child in payload}
-
-
-def cross(*messages: str, tolerance: int = 1) -> Node:
-    """The node, after messages of its parents, each ``p:1 c``: a diff and for whom."""
-    node = Node("n", CROSS, Routes(("c", "d")), tolerance=tolerance)
-    for message in messages:
-        diff, payload = message.split()
-        node.receive(Data(diff[0], "n", (1, 1), parse_clock(diff), payload))
-    return node
-
-
 @pytest.mark.parametrize(
     ("after", "passed"),
     [(0, "n:0 [p:0 q:0]"), (1, "n:1 [p:2 q:0]"), (2, "n:2 [p:2 q:1]"), (4, "n:4 [p:3 q:1]"), (5, "n:5 [p:4 q:1]")],
@@ -250,7 +139,7 @@ def test_what_all_were_told_is_no_longer_carried() -> None:
     node.receive(Resume("n", "d", 2, 0))
     (message,) = node.receive(Data("p", "n", (1, 1), Clock("p", 5), "d"))
     assert isinstance(message, Data)
-    assert [str(diff) for diff in message.since] == ["p:5"]
+    assert ([str(diff) for diff in message.since], message.entries) == (["p:5"], 3)
 
 
 def test_what_a_dead_child_still_says_is_not_heard() -> None:
@@ -270,6 +159,14 @@ def test_horizons_are_heard_from_the_first_on() -> None:
     assert (node.horizons, node.diffs.rooted("p")) == ({"p": 1}, [])
     node.hear_horizons((("p", 0),))
     assert node.horizons == {"p": 1}
+
+
+@pytest.mark.parametrize(("tolerance", "told"), [(1, (("n", 0),)), (2, (("n", 0), ("p", 1)))])
+def test_horizons_are_passed_on_as_far_as_diffs_are(tolerance: int, told: tuple[tuple[str, int], ...]) -> None:
+    node = cross("p:1 c", tolerance=tolerance)
+    node.receive(Data("p", "n", (1, 1), Clock("p", 2), "c", horizons=(("p", 1),)))
+    assert (node.horizons, [str(diff) for diff in node.diffs.rooted("p")]) == ({"p": 1}, ["p:2"])
+    assert node.mark("d").horizons == told
 
 
 def test_diffs_that_come_late_are_folded() -> None:
@@ -305,41 +202,16 @@ def test_a_table_is_solved_only_where_somebody_could_have_seen_another_order() -
     reports = tuple(Report(child, "B", 2, Clock("B", 4), observed) for child, observed in (("C1", 1), ("C2", 2)))
     gets = {"x": ("C1",), "y": ("C2",), "-": ()}
 
-    def placed(*messages: Data, parents: str, children: str) -> tuple[object, int]:
+    def placed(*messages: Data, parents: str, children: str) -> tuple[object, int, int]:
         replay = Replay({5: ("A1", 3)}, 5, set(), reports, list(messages))
         columns = replay.place(2, parents.split(), children.split(), lambda message: gets[message.payload])
-        return dict(columns), replay.counts["tables"]
+        return dict(columns), replay.counts["tables"], len(replay.buffer)
 
     row = (data("A1:1", "y"), data("A1:2", "-"), data("A1:3", "x"))
     other = data("A2:1", "x")
-    assert placed(*row, other, parents="A1 A2", children="C1") == ({5: ("A1", 3)}, 0)
-    assert placed(*row, parents="A1", children="C1 C2") == ({3: ("A1", 1), 5: ("A1", 3)}, 0)
-    assert placed(*row, other, parents="A1 A2", children="C1 C2") == ({3: ("A1", 1), 5: ("A1", 3)}, 1)
-
-
-def test_where_inputs_commute_they_are_processed_as_they_come_and_sent_in_their_order() -> None:
-    """``c`` has what was made at 1 and 2, ``d`` what was made at 1. Something new overtakes what was made at 2."""
-    known = tuple(map(parse_clock, ("n:1 [p:1]", "n:2 [q:1]")))
-    reports = (
-        Report("c", "n", 2, parse_clock("n:2 [p:1 q:1]"), known=known),
-        Report("d", "n", 2, parse_clock("n:1 [p:1 q:0]"), known=known[:1]),
-    )
-    start = Start("n", {"n": 2} | dict.fromkeys("pqcd", 1), reports)
-    node, _ = Node.restart("n", CROSS, Routes(("c", "d"), commutes=True), start)
-    assert node.owed == {("p", 1): 1, ("q", 1): 2}
-
-    def came(diff: str) -> list[tuple[str, int]]:
-        sent = node.receive(Data(diff[0], "n", (1, 2), parse_clock(diff), "cd"))
-        return [(message.target, message.diff.time) for message in sent if isinstance(message, Data)]
-
-    assert came("p:1") == []  # both have it
-    assert came("p:2") == [("c", 3)]
-    assert came("q:1") == [("d", 2), ("d", 3)]
-    assert came("q:2") == [("c", 4), ("d", 4)]
-    assert [(output.time, sorted(output.payloads)) for output in node.payloads.outputs] == [
-        (time, ["c", "d"]) for time in (1, 2, 3, 4)
-    ]
-    assert node.owed == {}
+    assert placed(*row, other, parents="A1 A2", children="C1") == ({5: ("A1", 3)}, 0, 4)
+    assert placed(*row, parents="A1", children="C1 C2") == ({3: ("A1", 1), 5: ("A1", 3)}, 0, 2)
+    assert placed(*row, other, parents="A1 A2", children="C1 C2") == ({3: ("A1", 1), 5: ("A1", 3)}, 1, 3)
 
 
 def test_a_child_had_what_descends_from_no_later_input_than_it_knows() -> None:
@@ -389,87 +261,3 @@ def test_a_mark_says_how_far_the_parents_of_a_parent_are() -> None:
     assert str(nodes["b"].seen["a"]) == "a:2 [s:3]"
     nodes["b"].receive(Mark("a", "b", (1, 1), 2, clock=parse_clock("a:2 [s:5]")))
     assert str(nodes["b"].seen["a"]) == "a:2 [s:5]"
-
-
-def test_what_waits_for_its_place_is_not_stable() -> None:
-    """What was received, and would be asked for again if the node failed now."""
-    known = tuple(map(parse_clock, ("n:1 [p:1]", "n:2 [q:1]", "n:3 [p:2]")))
-    has = parse_clock("n:3 [p:2 q:1]")
-    reports = tuple(Report(child, "n", 2, has, observed=3, stable=1, known=known) for child in "cd")
-    start = Start("n", {"n": 2} | dict.fromkeys("pqcd", 1), reports)
-    node, _ = Node.restart("n", CROSS, Routes(("c", "d")), start)
-    assert str(node.clock) == "n:1 [p:1 q:0]"
-    assert node.receive(Data("p", "n", (1, 2), parse_clock("p:2"), "cd")) == []
-    assert [(message.target, message.time) for message in node.housekeeping()] == [("p", 1)]
-    node.receive(Data("q", "n", (1, 2), parse_clock("q:1"), "cd"))
-    assert str(node.clock) == "n:3 [p:2 q:1]"
-    assert [output.time for output in node.payloads.outputs] == [2, 3]
-
-
-def test_a_restarted_child_has_seen_what_has_a_place_among_its_inputs() -> None:
-    """Also before it comes again: that parent must not make anything new before it."""
-    known = tuple(map(parse_clock, ("n:1 [p:1]", "n:2 [q:1]", "n:3 [p:2]")))
-    reports = tuple(Report(child, "n", 2, parse_clock("n:3 [p:2 q:1]"), observed=3, known=known) for child in "cd")
-    start = Start("n", {"n": 2} | dict.fromkeys("pqcd", 1), reports)
-    node, _ = Node.restart("n", CROSS, Routes(("c", "d")), start)
-    assert (node.tolerance, str(node.clock)) == (1, "n:0 [p:0 q:0]")
-    (report,) = node.receive(Ask("n", "p", 2))
-    assert isinstance(report, Report)
-    assert (report.has, report.observed, report.own_life) == (Clock("p", 0), 2, 2)
-    (report,) = cross().receive(Ask("n", "p", 2))
-    assert isinstance(report, Report)
-    assert report.observed == 0
-
-
-def test_a_replay_begins_behind_what_its_children_have_folded() -> None:
-    """They were told of a horizon before the failure that none of them has now: what came of it is known no more one by one."""
-    folded, known = parse_clock("n:2 [p:1 q:1]"), (parse_clock("n:3 [p:2]"),)
-    has = parse_clock("n:3 [p:2 q:1]")
-    reports = tuple(Report(c, "n", 2, has, observed=3, stable=1, folded=(folded,), known=known) for c in "cd")
-    node, _ = Node.restart("n", CROSS, Routes(("c", "d")), Start("n", {"n": 2} | dict.fromkeys("pqcd", 1), reports))
-    assert node.clock == folded
-
-
-#: The node again, one of whose children keeps nothing.
-FORK = flow_of([("p", "n"), ("q", "n"), ("n", "c"), ("n", "d"), ("d", "e")])
-
-
-def fork() -> dict[str, Node]:
-    """Its nodes; ``n`` sends to the children that an input names."""
-    works = {n: Passes(FORK.children[n], stateful=n not in "nd") for n in FORK.order} | {"n": Routes(("c", "d"))}
-    return {n: Node(n, FORK, works[n]) for n in FORK.order}
-
-
-def recover(nodes: dict[str, Node], controller: Controller, name: str, stored: Checkpoint | None = None) -> None:
-    """A node fails, and is recovered before anything else happens."""
-    work, orders = nodes.pop(name).operator, controller.failed([name])
-    while orders:
-        order, *orders = orders
-        if isinstance(order, Start):
-            nodes[name], sent = Node.restart(name, FORK, work, order, stored)
-        else:
-            sent = nodes[order.node].receive(order)
-        for answer in carry(nodes, sent):
-            orders += controller.receive(answer)
-
-
-@pytest.mark.parametrize("lost", ["dn", "dndn", "ddnn", "dndnn", "+dn", "+dndn", "+dndpn", "+pdndn", "+dpnpdpn"])
-def test_what_a_restarted_child_had_and_nobody_knows_one_by_one_is_not_sent_again(lost: str) -> None:
-    """``n`` has cut off what came of an input, its child has lost it, and ``n`` is lost before the input's parent hears that it is stable. So
-    the parent sends it again, and that the child had it is known by the child's clock alone."""
-    nodes, controller = fork(), Controller(FORK)
-    carry(nodes, nodes["p"].inject("c") + nodes["p"].inject("d") + nodes["q"].inject("c"))
-    for name in "ce":
-        nodes[name].checkpoint()
-    assert [stable(nodes, name) for name in "ced"] == [[("n", 3)], [("d", 1)], [("n", 2)]]
-    assert (nodes["n"].horizon, len(nodes["p"].payloads)) == (2, 2)
-    assert [str(diff) for diff in nodes["n"].diffs.rooted("n")] == ["n:3 [q:1]"]
-    stored = nodes["p"].checkpoint()
-    if lost.startswith("+"):  # the input's parent hears of it, and forgets it when it is lost, too
-        assert stable(nodes, "n") == [("p", 2)]
-    for name in lost.lstrip("+"):
-        recover(nodes, controller, name, stored if name == "p" else None)
-        assert nodes[name].replay is None
-    assert (nodes["c"].state, nodes["e"].state) == (["c", "c"], ["d"])
-    carry(nodes, nodes["p"].inject("cd"))
-    assert (nodes["c"].state, nodes["e"].state) == (["c", "c", "cd"], ["d", "cd"])
