@@ -128,9 +128,9 @@ class Repairs(Part):
                 since = f"since {moment_of(other.begun_at):%Y-%m-%d %H:%M:%S} UTC: {other.doing}"
                 hint = "wait until it is done; if its process has ended, it may be run again within a minute"
                 raise NotYet(f"somebody else repairs {since}", kind="recovery-under-way", hint=hint)
-            held = select(r.number).join(t.lease, (k.id == r.lease) & (k.first_step <= r.step))
-            switching = connection.execute(held.where(r.since.is_(None), k.expires >= ClockS())).scalar()
-            if switching is not None:
+            held = select(r.number, k.holder).join(t.lease, (k.id == r.lease) & (k.first_step <= r.step))
+            found = connection.execute(held.where(r.since.is_(None), k.expires >= ClockS()))
+            for switching in (number for number, holder in found if not is_gone(holder)):
                 hint = "try again; it takes about as long as a batch"
                 raise NotYet(f"revision {switching} is just being switched to", kind="switching", hint=hint)
             values = {

@@ -357,8 +357,9 @@ def _newest(connection: Connection) -> int:
 
 
 def _is_held(connection: Connection, row: Row[Any]) -> bool:
-    """Whether the step that switches is under way."""
+    """Whether the step that switches is under way; that of a process of this machine that has ended is not."""
     if row.lease is None:
         return False
-    first = connection.execute(select(t.lease.c.first_step).where(t.lease.c.id == row.lease)).scalar()
-    return first is not None and row.step >= first
+    k = t.lease.c
+    held = connection.execute(select(k.first_step, k.holder).where(k.id == row.lease)).first()
+    return held is not None and row.step >= held.first_step and not is_gone(held.holder)

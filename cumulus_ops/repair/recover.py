@@ -12,7 +12,8 @@ Nothing is rewritten but what is damaged. Killed at any point it is called again
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -20,7 +21,7 @@ from cumulus_ops.catalog.catalog import Catalog
 from cumulus_ops.catalog.records import Run
 from cumulus_ops.maps.packs import verify_run
 from cumulus_ops.opening.runtime import Runtime
-from cumulus_ops.project.errors import CumulusError, InputProblem
+from cumulus_ops.project.errors import CumulusError, InputProblem, NotYet
 from cumulus_ops.project.settings import Project
 from cumulus_ops.repair.damage import (
     Damage,
@@ -41,6 +42,8 @@ __all__ = ["Recovered", "look_at_claim", "open_claim", "recover"]
 Say = Callable[[str], None]
 #: The files that are found damaged when all others were made again, as a log file behind a damaged net table, are made again in a further round.
 ROUNDS = 3
+#: So long a switch to another revision is waited for, which itself waits for the batches that are being applied; and as often is looked whether it is over.
+SWITCH_S, LOOK_S = 180.0, 0.05
 
 
 @dataclass(frozen=True)
@@ -101,14 +104,15 @@ def recover(
 
     Raises:
         InputProblem: a file is neither there nor known.
-        NotYet: somebody else repairs, or another revision is being switched to.
+        NotYet: somebody else repairs, or another revision is being switched to for too long.
+        RevisionOver: one was switched to meanwhile: the project is to be opened again.
     """
     started = time.monotonic()
     only = _name_files(rt, only)
     if dry_run:
         found = fsck(rt, on_look, only=only)
         return Recovered(found, plan_repair(rt, found.damages), Outcome(), time.monotonic() - started, is_dry=True)
-    with rt.catalog.leases.step() as step, rt.catalog.repairs.recovering(step):
+    with _recovering(rt, on_progress):
         found = fsck(rt, on_look, only=only)
         plan = plan_repair(rt, found.damages)
         outcome, waiting = Outcome(), found.damages
@@ -120,6 +124,25 @@ def recover(
                 break
             waiting = rest
         return Recovered(found, plan, outcome, time.monotonic() - started)
+
+
+@contextmanager
+def _recovering(rt: Runtime, on_progress: Say) -> Iterator[None]:
+    """Be the one who repairs. A switch to another revision is waited for: it takes about as long as a batch, and what it needs is not replaced meanwhile."""
+    until, told = time.monotonic() + SWITCH_S, False
+    with rt.catalog.leases.step() as step, ExitStack() as stack:
+        while True:
+            try:
+                stack.enter_context(rt.catalog.repairs.recovering(step))
+                break
+            except NotYet as problem:
+                if problem.kind != "switching" or time.monotonic() > until:
+                    raise
+                if not told:
+                    on_progress(f"waiting: {problem.message}")
+                told = True
+                time.sleep(LOOK_S)
+        yield
 
 
 def _name_files(rt: Runtime, files: Sequence[str]) -> list[str]:

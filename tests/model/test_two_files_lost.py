@@ -160,11 +160,12 @@ class World:
                 retract(rt, step, entry, "a test says so")
             self.dropped.add((entry.batch.coordinator, entry.batch.drop))
 
-    def deploy(self, _: Runtime) -> None:
-        changed = dataclasses.replace(self.project, views=self.some_views())
-        with open_runtime(changed) as mine:
+    def deploy(self, rt: Runtime) -> None:
+        """Other views; or the ones that could not be filled before."""
+        if rt.catalog.revisions.deployment() is None:
+            self.project = dataclasses.replace(self.project, views=self.some_views())
+        with open_runtime(self.project) as mine:
             deploy(mine)
-        self.project = changed
 
     def act(self, *, is_whole: bool = True) -> None:
         """One step; what needs a lost file fails, and says what to do."""
@@ -244,10 +245,9 @@ class World:
         snapshots = rt.catalog.snapshots
         for epoch in range(max(0, snapshots.oldest_readable()), snapshots.newest() + 1):
             database = self.database(rt, epoch)
-            for view in rt.as_of(epoch).program.views:
-                if view.name in rt.program.view_by_name:
-                    rows = read_view(rt, view.name, as_of=epoch, ordered=False)
-                    self.compare(rows.to_pylist(), database, view.sql, f"epoch {epoch}")
+            for view in rt.as_of(epoch).program.views:  # those of earlier revisions, too
+                rows = read_view(rt, view.name, as_of=epoch, ordered=False)
+                self.compare(rows.to_pylist(), database, view.sql, f"epoch {epoch}")
         return snapshots.newest() + 1
 
     def compare(self, rows: list[dict[str, object]], database: Database, sql: str, what: str) -> None:
