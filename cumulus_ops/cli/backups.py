@@ -125,7 +125,8 @@ def _plan_lines(plan: RestorePlan) -> Iterator[str]:
     yield f"becomes     {plan.new}; processes that are at work are refused, and have to be started again"
     if plan.makes_again:
         gone, batches = len(plan.losses.runs), f"{plan.batches:,} batches"
-        yield f"maps        {gone:,} files are gone or shorter, so all are made again, from the {batches} of the event log (`cumulus anew`)"
+        yield f"maps        {gone:,} files are gone or shorter: what they held is made again from what is there (as by `cumulus recover`)"
+        yield f"            if that cannot be had one by one, all maps are, from the {batches} of the event log (`cumulus anew`)"
     else:
         yield "maps        all files are there: nothing is computed again"
     if plan.losses.kept:
@@ -153,6 +154,8 @@ def _done_lines(done: Restored) -> Iterator[str]:
         yield f"the catalog that was there is kept in {done.replaced}"
     if done.kept is not None:
         yield f"files that came after the backup are kept in {done.kept}: delete them when the next snapshots are validated"
+    if not done.is_whole:
+        yield "what was lost of maps could not be made again by itself: all maps are made anew from the event log"
     for name, count in sorted(done.waiting.items()):
         yield f"{name}: {count:,} {'delivery waits' if count == 1 else 'deliveries wait'}"
     for name, problem in sorted(done.problems.items()):

@@ -17,14 +17,16 @@ Nothing is deleted, and each step leaves a state from which ``cumulus restore`` 
 2. ``begins.json`` says that a generation begins, and a catalog that is there is backed up;
 3. the state folder is claimed for the generation, so that whoever has the lost catalog open does no more harm;
 4. one transaction replaces what is in the catalog;
-5. what came after the backup is moved away.
+5. what came after the backup is moved away;
+6. what is lost of maps is made again.
 """
 
 from __future__ import annotations
 
+import logging
 import os
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -44,14 +46,16 @@ from cumulus_ops.catalog.identity import (
 from cumulus_ops.epochs.backups import Backup, back_up, list_backups, read_backup, verify_backup
 from cumulus_ops.epochs.generations import begin_anew, next_generation
 from cumulus_ops.opening.runtime import initialise, open_runtime
-from cumulus_ops.project.errors import InputProblem, NotYet, SetupProblem
+from cumulus_ops.project.errors import CumulusError, InputProblem, NotYet, SetupProblem
 from cumulus_ops.project.names import shown_url
 from cumulus_ops.project.processes import reach
 from cumulus_ops.project.settings import Project
 from cumulus_ops.project.small_files import locked_folder
 from cumulus_ops.publishing.telling import tell_where_coordinators_are
 from cumulus_ops.repair.after_loss import Later, Losses, bring_back, find_later, find_losses, forget_derived, keep_later
+from cumulus_ops.repair.recover import recover
 
+log = logging.getLogger(__name__)
 __all__ = ["RestorePlan", "Restored", "find_backup", "opened_plan", "restore", "taken_as_it_is"]
 
 #: Of a catalog that is there, and replaced: as of which commit.
@@ -75,20 +79,22 @@ class RestorePlan:
 
     @property
     def makes_again(self) -> bool:
-        """Whether maps are missing, so that all are made again from the event log."""
+        """Whether files of maps are missing, and what they held is made again."""
         return bool(self.losses.runs)
 
 
 @dataclass(frozen=True)
 class Restored:
     """``replaced``: where the catalog is that was there before, None if there was none. ``kept``: where files are that came after the backup. ``waiting``: source (or
-    ``landing``) -> deliveries that wait; more may come behind them. ``problems``: why a source cannot go on from where the backup was."""
+    ``landing``) -> deliveries that wait; more may come behind them. ``problems``: why a source cannot go on from where the backup was. ``is_whole``: all that was lost of maps is there again;
+    else all maps are made anew from the event log, in another generation."""
 
     identity: Identity
     replaced: Path | None
     kept: Path | None
     waiting: dict[str, int]
     problems: dict[str, str]
+    is_whole: bool = True
 
 
 def find_backup(project: Project, place: Path | None) -> Backup:
@@ -241,12 +247,20 @@ def restore(project: Project, plan: RestorePlan) -> Restored:
     kept = root / "kept" / f"after-{plan.backup.place.name}" if plan.later.files else None
     if kept is not None:
         keep_later(root, plan.later.files, kept)
-    identity = new
-    if plan.makes_again:
-        identity = begin_anew(project).identity
-    else:
-        initialise(project, goes_on=True)
-    return Restored(identity, replaced, kept, *_look_at_sources(project))
+    initialise(project, goes_on=True)
+    is_whole = not plan.makes_again or _make_again(project, plan.losses.runs)
+    identity = new if is_whole else begin_anew(project).identity
+    return Restored(identity, replaced, kept, *_look_at_sources(project), is_whole)
+
+
+def _make_again(project: Project, runs: Sequence[str]) -> bool:
+    """What lost files of maps held, from the log and the maps that are there, as `cumulus recover` does; whether nothing is left. Killed meanwhile, `cumulus recover` goes on, too."""
+    try:
+        with open_runtime(project, "inprocess") as rt:
+            return not recover(rt, runs).outcome.left
+    except CumulusError as problem:
+        log.warning("the lost files of maps cannot be made again one by one: %s", problem)
+        return False
 
 
 def _keep_replaced(project: Project, plan: RestorePlan) -> Path | None:

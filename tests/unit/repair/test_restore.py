@@ -16,11 +16,12 @@ from cumulus_ops.epochs import backups
 from cumulus_ops.epochs.backups import back_up, list_backups
 from cumulus_ops.epochs.checkpoint import collect_garbage
 from cumulus_ops.opening.runtime import initialise, open_runtime
-from cumulus_ops.project.errors import CumulusError, InputProblem, IntegrityProblem, SetupProblem
+from cumulus_ops.project.errors import Conflict, CumulusError, InputProblem, IntegrityProblem, SetupProblem
 from cumulus_ops.project.processes import BACKUP_POINTS, RESTORE_POINTS
 from cumulus_ops.project.project_file import load_project
 from cumulus_ops.project.settings import BackupSettings, Project
 from cumulus_ops.publishing.publishing import list_awaiting, publish
+from cumulus_ops.repair import restore as restoring
 from cumulus_ops.repair.restore import find_backup, opened_plan, restore
 from tests.support.children import start, wait
 from tests.support.losses import World
@@ -53,6 +54,10 @@ def restore_in_child(project: Project, fault: str) -> None:
 
 def back_up_in_child(project: Project, fault: str) -> None:
     os.environ["CUMULUS_FAULT"] = fault
+    back_up_to(project)
+
+
+def back_up_to(project: Project) -> None:
     with open_runtime(project, "inprocess") as rt:
         assert project.backup is not None
         back_up(rt.catalog, project.backup.to, holds=True)
@@ -188,6 +193,52 @@ def test_files_that_the_newest_backup_names_stay_until_the_next(world: World, mo
     world.epoch()
     with open_runtime(world.project) as rt:
         assert not rt.catalog.backups.holds()
+
+
+@pytest.mark.parametrize("older", [False, True], ids=["a file is lost", "merged since"])
+def test_only_what_is_lost_of_maps_is_made_again(world: World, older: bool) -> None:
+    for _ in range(2):
+        world.land()
+        world.epoch()
+    with open_runtime(world.project) as rt:
+        (old,) = {run.path for run in rt.catalog.commits.runs(rt.catalog.commits.last_commit())}
+    world.land()
+    for _ in range(4):
+        world.apply()
+    back_up_to(world.project)
+    backup = world.backups()[2 if older else 0]
+    with open_runtime(world.project) as rt:
+        runs = {run.path for run in rt.catalog.commits.runs(rt.catalog.commits.last_commit())}
+    if not older:
+        (world.project.state / min(runs - {old})).unlink()
+    world.delete_it()
+    with opened_plan(world.project, backup) as plan:
+        assert plan.makes_again
+    done = world.restore(backup.place)
+    assert (done.is_whole, done.identity.generation) == (True, 2), "no generation more: no other map is made again"
+    with open_runtime(world.project) as rt:
+        named = {run.path for run in rt.catalog.commits.runs(rt.catalog.commits.last_commit())}
+        assert not named & set(plan.losses.runs)
+        assert not rt.catalog.log.batches(state="appended"), "nothing is applied again"
+    assert older or old in named, "what is there is used"
+    world.check()
+
+
+def test_where_nothing_can_be_made_again_by_itself_all_maps_are(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*_: object) -> None:
+        raise Conflict("the order of events matters", kind="order")
+
+    monkeypatch.setattr(restoring, "recover", refuse)
+    with open_runtime(world.project) as rt:
+        (lost,) = {run.path for run in rt.catalog.commits.runs(rt.catalog.commits.last_commit())}
+    (world.project.state / lost).unlink()
+    world.delete_it()
+    done = world.restore()
+    assert (done.is_whole, done.identity.generation) == (False, 3)
+    world.run()
+    world.land()
+    world.epoch()  # with a backup, which lets go of what the one before names
+    world.check()
 
 
 def test_readers_see_the_newest_snapshot_that_there_is_again(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
