@@ -14,6 +14,7 @@ from pathlib import Path
 from cumulus_ops.epochs.driver import run_epochs
 from cumulus_ops.epochs.minibatch import current_epoch, run_minibatch, settle
 from cumulus_ops.epochs.voting import fence_the_gone, vote
+from cumulus_ops.opening.resuming import resumes
 from cumulus_ops.opening.runtime import Runtime, open_runtime
 from cumulus_ops.project.errors import InputProblem, NotYet
 from cumulus_ops.project.settings import Patience, Project
@@ -71,8 +72,9 @@ def work_as_coordinator(project: Project, coordinator: int, drops_per_epoch: int
                     os.sched_yield()
 
 
+@resumes
 def finish_epochs_on_spark(project: Project, epochs: int) -> None:
-    """Bring the project to ``epochs`` committed, published and validated epochs on the Spark its settings name."""
+    """Bring the project to ``epochs`` committed, published and validated epochs on the Spark its settings name, whatever of it dies meanwhile."""
     with open_runtime(project, "spark") as rt:
         run_epochs(rt, epochs - len(rt.catalog.snapshots.all()))
 
