@@ -20,7 +20,7 @@ from dataclasses import dataclass, field
 
 from m3.recovery.clock import Clock
 from m3.recovery.messages import Data, Report
-from m3.recovery.table import Columns, Input, Origin, Table, fill_in_order, needs_table, solve
+from m3.recovery.table import Columns, Input, Origin, Table, needs_table, solve
 
 __all__ = ["Replay"]
 
@@ -30,7 +30,7 @@ class Replay:
     """What a restarted node still has to do.
 
     ``known``: inputs whose time is known, with ``last`` the last time that somebody has seen; ``marks``: parents that have not yet said what they
-    know; ``buffer``: inputs that wait; ``placed``: they do no more; ``counts``: what it took.
+    know; ``buffer``: inputs that wait; ``placed``: they do no more; ``table``: what was solved for that, if it was needed; ``counts``: what it took.
     """
 
     known: dict[int, Origin]
@@ -39,6 +39,7 @@ class Replay:
     reports: tuple[Report, ...]
     buffer: list[Data] = field(default_factory=list)
     placed: bool = False
+    table: Table | None = None
     counts: dict[str, int] = field(default_factory=lambda: dict.fromkeys(("replayed", "dummies", "held", "tables"), 0))
 
     def is_ready(self, seen: Mapping[str, Clock]) -> bool:
@@ -67,7 +68,7 @@ class Replay:
         self.buffer = [message for message, gets in asked if gets or message.origin in targets]
         markers = {report.node: report.observed + 1 for report in self.reports}
         table = Table(first, self.last, self.known, markers, inputs)
-        if not needs_table(len(parents), len(children)):
-            return fill_in_order(table)
-        self.counts["tables"] += 1
+        if needs_table(len(parents), len(children)):
+            self.table = table
+            self.counts["tables"] += 1
         return solve(table)

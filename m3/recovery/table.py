@@ -13,7 +13,8 @@ An input that no target follows has no upper bound. It is **held**, and processe
 
 **Why no search is needed.** Free columns are unit slots, inputs unit jobs with a release (what monotony and markers allow) and a deadline (the next target
 of their row), rows are chains. Once bounds are pushed through the rows, taking the earliest deadline among what may stand in a column is
-exact for such jobs. So the first descent of the search below finds a table, wherever there is one; it goes on only to list them all.
+exact for such jobs: whatever a table begins with, this completes it, or nothing does. So a table is found without going back, wherever there is one,
+and all are listed without looking twice at a beginning that has none.
 
 >>> table = Table(2, 6, {5: ("A1", 3), 6: ("A2", 2)}, {"C1": 2, "C2": 2, "C3": 7}, (
 ...     Input("A3", 1, ("C1",)), Input("A1", 2, ("C2",)), Input("A2", 1, ("C1",)),
@@ -33,9 +34,10 @@ empty              x
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import combinations
 
 from m3.recovery.graph import RecoveryError
 
@@ -47,7 +49,6 @@ __all__ = [
     "count_orders",
     "count_tables",
     "describe",
-    "fill_in_order",
     "needs_table",
     "solve",
     "tables",
@@ -57,8 +58,10 @@ __all__ = [
 Origin = tuple[str, int]
 #: A completed table: the input of each column that has one.
 Columns = Mapping[int, Origin]
-#: How many inputs of each row are placed.
+#: How many inputs of each row are placed. That says all that the columns to the right depend on.
 Progress = tuple[int, ...]
+#: What stands in a column, an input or nothing, and how far the rows have got with it.
+Step = tuple[Origin | None, Progress]
 
 
 @dataclass(frozen=True)
@@ -92,6 +95,11 @@ class Table:
     markers: Mapping[str, int]
     inputs: tuple[Input, ...]
 
+    @property
+    def columns(self) -> range:
+        """Its columns."""
+        return range(self.first, self.last + 1)
+
     @cached_property
     def rows(self) -> Mapping[str, tuple[Input, ...]]:
         """Each parent's inputs."""
@@ -104,11 +112,6 @@ class Table:
     def column_of(self) -> Mapping[Origin, int]:
         """The column of each target."""
         return {origin: column for column, origin in self.targets.items()}
-
-    @cached_property
-    def free(self) -> tuple[int, ...]:
-        """The columns that are no target's."""
-        return tuple(c for c in range(self.first, self.last + 1) if c not in self.targets)
 
 
 @dataclass(frozen=True)
@@ -134,39 +137,46 @@ def bounds(table: Table) -> list[Bound]:
     """What the three constraints say of each input, as they were received; bounds are pushed through the rows."""
     found: dict[Origin, Bound] = {}
     for row in table.rows.values():
-        lows, low = [], table.first
-        for entry in row:
-            target = table.column_of.get(entry.origin)
-            low = (
-                _next_free(table, max([low, *(table.markers.get(c, low) for c in entry.children)]))
-                if target is None
-                else target
-            )
-            lows.append(low)
-            low += 1
-        high: int | None = None
-        for entry, low in zip(reversed(row), reversed(lows), strict=True):
-            target = table.column_of.get(entry.origin)
-            high = target if target is not None else _last_free(table, high)
-            columns = (
-                (target,)
-                if target is not None
-                else tuple(c for c in table.free if low <= c and (high is None or c <= high))
-            )
-            found[entry.origin] = Bound(entry, low, high, columns)
-            high = None if high is None else high - 1
+        for entry, low, high in zip(row, _lows(table, row), _highs(table, row), strict=True):
+            until = table.last if high is None else high
+            columns = (c for c in range(low, until + 1) if table.targets.get(c, entry.origin) == entry.origin)
+            found[entry.origin] = Bound(entry, low, high, tuple(columns))
     return [found[entry.origin] for entry in table.inputs]
 
 
-def _next_free(table: Table, column: int) -> int:
+def _lows(table: Table, row: Sequence[Input]) -> list[int]:
+    """Of each input of a row the first column: behind those before it, and, of others than targets, behind the markers."""
+    lows, low = [], table.first
+    for entry in row:
+        target = table.column_of.get(entry.origin)
+        if target is None:
+            low = _free_from(table, max([low, *(table.markers.get(child, low) for child in entry.children)]), 1)
+        else:
+            low = target
+        lows.append(low)
+        low += 1
+    return lows
+
+
+def _highs(table: Table, row: Sequence[Input]) -> list[int | None]:
+    """Of each input of a row the last column: before those behind it; None where no target follows."""
+    highs: list[int | None] = []
+    high: int | None = None
+    for entry in reversed(row):
+        target = table.column_of.get(entry.origin)
+        if target is not None:
+            high = target
+        elif high is not None:
+            high = _free_from(table, high, -1)
+        highs.insert(0, high)
+        high = None if high is None else high - 1
+    return highs
+
+
+def _free_from(table: Table, column: int, step: int) -> int:
+    """The next column that is no target's, from one on, to the right (1) or to the left (-1)."""
     while column in table.targets:
-        column += 1
-    return column
-
-
-def _last_free(table: Table, column: int | None) -> int | None:
-    while column is not None and column in table.targets:
-        column -= 1
+        column += step
     return column
 
 
@@ -184,132 +194,81 @@ def solve(table: Table) -> Columns:
     return found
 
 
-def fill_in_order(table: Table) -> Columns:
-    """The table of a single parent: its inputs in their order, each target in its column, each other one as far left as it may stand."""
-    last_target = max((i for i, entry in enumerate(table.inputs) if entry.origin in table.column_of), default=0)
-    placed, column = dict(table.targets), table.first
-    for entry in table.inputs[:last_target]:
-        if entry.origin in table.column_of:
-            column = table.column_of[entry.origin]
-        else:
-            column = _next_free(table, max([column, *(table.markers.get(c, column) for c in entry.children)]))
-        placed[column] = entry.origin
-        column += 1
-    return placed
-
-
 def tables(table: Table, *, hold: bool = True) -> Iterator[Columns]:
-    """All valid tables. The first is found without going back, if there is one."""
-    rows = _Rows.of(table, hold)
-    dead: set[tuple[int, Progress]] = set()
-    # Each level: a column, how far the rows are before it, what is still to try there, and whether anything came of it.
-    levels = [(table.first, rows.start, rows.steps(table.first, rows.start))]
-    placed: list[Origin | None] = []
-    alive = [False]
-    while levels:
-        column, done, choices = levels[-1]
-        if column > table.last:
-            if rows.complete(done):
-                alive[-1] = True
-                yield {table.first + i: origin for i, origin in enumerate(placed) if origin}
+    """All valid tables. Each is some beginning, and then in each column the earliest deadline; up to some column others begin as it does, and go on
+    otherwise there. Those that differ last come first."""
+    rows = _rows_to_place(table, hold)
+    beginnings: list[list[Step]] = [[]]
+    while beginnings:
+        steps, others = beginnings.pop(), list[tuple[int, Step]]()
+        for column in table.columns[len(steps) :]:
+            found = _steps(table, rows, column, steps[-1][1] if steps else (0,) * len(rows))
+            if not found:
+                break  # so no table begins as this one does
+            others += [(len(steps), other) for other in reversed(found[1:])]
+            steps.append(found[0])
         else:
-            step = next(choices, None)
-            if step and (column + 1, step[1]) not in dead:
-                placed.append(step[0])
-                levels.append((column + 1, step[1], rows.steps(column + 1, step[1])))
-                alive.append(False)
-            if step:
-                continue
-        levels.pop()
-        del placed[max(0, column - table.first - 1) :]
-        if not alive.pop():
-            dead.add((column, done))
-        elif alive:
-            alive[-1] = True
+            yield {column: origin for column, (origin, _) in enumerate(steps, start=table.first) if origin}
+            beginnings += [[*steps[:number], other] for number, other in others]
+
+
+def _rows_to_place(table: Table, hold: bool) -> tuple[tuple[Bound, ...], ...]:
+    """The inputs of each row, but for those that are held."""
+    found = [bound for bound in bounds(table) if bound.high is not None or not hold]
+    return tuple(tuple(bound for bound in found if bound.input.parent == parent) for parent in table.rows)
+
+
+def _steps(table: Table, rows: Sequence[Sequence[Bound]], column: int, done: Progress) -> list[Step]:
+    """What may stand in a column, the earliest deadline first, and last nothing; none, if it is a target's whose turn it is not.
+
+    An input without a deadline yields to all others, whose deadlines are before a target, and so before the last column. That one has missed its
+    deadline is noticed at the next target of its row: others of the row are before it.
+    """
+    heads = [(row[d], number) for number, (row, d) in enumerate(zip(rows, done, strict=True)) if d < len(row)]
+    fitting = [
+        (table.last if head.high is None else head.high, number, head.input.origin)
+        for head, number in heads
+        if column in head.columns
+    ]
+    steps: list[Step] = [
+        (origin, (*done[:number], done[number] + 1, *done[number + 1 :])) for _, number, origin in sorted(fitting)
+    ]
+    return steps if column in table.targets else [*steps, (None, done)]
 
 
 def count_tables(table: Table, *, hold: bool = True) -> int:
     """How many valid tables there are, without listing them."""
-    rows = _Rows.of(table, hold)
-    ways: Counter[Progress] = Counter({rows.start: 1})
-    for column in range(table.first, table.last + 1):
+    rows = _rows_to_place(table, hold)
+    ways: Counter[Progress] = Counter({(0,) * len(rows): 1})
+    for column in table.columns:
         after: Counter[Progress] = Counter()
         for done, number in ways.items():
-            for _, further in rows.steps(column, done):
+            for _, further in _steps(table, rows, column, done):
                 after[further] += number
         ways = after
-    return sum(number for done, number in ways.items() if rows.complete(done))
+    return ways.total()
 
 
-def count_orders(table: Table, commute: Callable[[Origin, Origin], bool], *, hold: bool = True) -> int:
+def count_orders(table: Table, commute: Callable[[Origin, Origin], bool]) -> int:
     """How many of the valid tables somebody could tell apart, where some inputs of different parents commute (decision 74).
 
-    Tables that differ in exchanges of neighbours that commute, or in which columns are empty, end in the same states. One is left where all
-    commute: then there is nothing to solve.
+    Tables that differ in exchanges of neighbours that commute, or in which columns are empty, end in the same states: those in which each two
+    inputs that do not commute stand in the same order. One is left where all commute: then there is nothing to solve.
     """
-    return len({_normal_order([o for _, o in sorted(t.items())], commute) for t in tables(table, hold=hold)})
-
-
-def _normal_order(order: list[Origin], commute: Callable[[Origin, Origin], bool]) -> tuple[Origin, ...]:
-    """The least order that exchanges of commuting neighbours lead to: of what could stand first, always the least."""
-    rest, normal = list(order), []
-    while rest:
-        free = (o for i, o in enumerate(rest) if all(o[0] != p[0] and commute(p, o) for p in rest[:i]))
-        normal.append(least := min(free))
-        rest.remove(least)
-    return tuple(normal)
+    orders = ([origin for _, origin in sorted(columns.items())] for columns in tables(table))
+    return len({frozenset(pair for pair in combinations(order, 2) if not commute(*pair)) for order in orders})
 
 
 def describe(table: Table, columns: Columns, node: str = "B") -> str:
     """A completed table as the thesis draws it (Figure 3-11b), and which columns are empty."""
-    numbers = range(table.first, table.last + 1)
-    wide = max(len(f"{node}:{table.last}"), *(len(str(o[1])) for o in columns.values()), 1)
-    side = max(len(parent) for parent in (*table.rows, "empty"))
-    lines = [" " * side + "".join(f"  {node + ':' + str(c):>{wide}}" for c in numbers)]
-    for parent in sorted(table.rows):
-        cells = (str(columns[c][1]) if columns.get(c, ("",))[0] == parent else "" for c in numbers)
-        lines.append(f"{parent:<{side}}" + "".join(f"  {cell:>{wide}}" for cell in cells))
-    lines.append("empty" + " " * (side - 5) + "".join(f"  {'' if c in columns else 'x':>{wide}}" for c in numbers))
-    return "\n".join(line.rstrip() for line in lines)
-
-
-@dataclass(frozen=True)
-class _Rows:
-    """The inputs to place, by row. How far each row has got says all that the columns to the right depend on."""
-
-    table: Table
-    rows: tuple[tuple[Bound, ...], ...]
-    must: Progress
-
-    @classmethod
-    def of(cls, table: Table, hold: bool) -> _Rows:
-        known = {bound.input.origin: bound for bound in bounds(table)}
-        rows = tuple(
-            tuple(bound for entry in row if (bound := known[entry.origin]).high is not None or not hold)
-            for row in table.rows.values()
-        )
-        return cls(table, rows, tuple(sum(bound.high is not None for bound in row) for row in rows))
-
-    @property
-    def start(self) -> Progress:
-        return (0,) * len(self.rows)
-
-    def complete(self, done: Progress) -> bool:
-        """Whether all inputs that have to be placed are."""
-        return all(d >= m for d, m in zip(done, self.must, strict=True))
-
-    def steps(self, column: int, done: Progress) -> Iterator[tuple[Origin | None, Progress]]:
-        """What may stand in a column, the earliest deadline first, and how far the rows have got then; last, nothing."""
-        heads = [(row[d], number) for number, (row, d) in enumerate(zip(self.rows, done, strict=True)) if d < len(row)]
-        if column > self.table.last or any(head.high is not None and head.high < column for head, _ in heads):
-            return
-        target = self.table.targets.get(column)
-        fitting = [
-            (self.table.last + 1 if head.high is None else head.high, number, head.input.origin)
-            for head, number in heads
-            if column in head.columns and target in (None, head.input.origin)
-        ]
-        for _, number, origin in sorted(fitting):
-            yield origin, (*done[:number], done[number] + 1, *done[number + 1 :])
-        if target is None:
-            yield None, done
+    at = {(parent, c): str(time) for c, (parent, time) in columns.items()}
+    lines = [
+        ("", [f"{node}:{c}" for c in table.columns]),
+        *((parent, [at.get((parent, c), "") for c in table.columns]) for parent in sorted(table.rows)),
+        ("empty", ["" if c in columns else "x" for c in table.columns]),
+    ]
+    side = max(len(name) for name, _ in lines)
+    wide = max(len(cell) for _, cells in lines for cell in ("", *cells))
+    return "\n".join(
+        (f"{name:<{side}}" + "".join(f"  {cell:>{wide}}" for cell in cells)).rstrip() for name, cells in lines
+    )

@@ -1,7 +1,8 @@
 """Clocks against full vectors, the solver against brute force, logs against what is cut off them."""
 
 import random
-from itertools import pairwise, permutations, product
+from itertools import combinations, islice, pairwise, permutations, product
+from math import comb
 from unittest.mock import patch
 
 import pytest
@@ -15,7 +16,7 @@ from m3.recovery.controller import Controller, Heartbeats
 from m3.recovery.graph import RecoveryError, ancestors, flow_of, longest_chain, neighbourhood, paths, segment_flow
 from m3.recovery.logs import DiffLog, Output, PayloadLog
 from m3.recovery.messages import Recovered, Report, Started
-from m3.recovery.table import Input, Table, bounds, count_orders, count_tables, fill_in_order, solve, tables
+from m3.recovery.table import Input, Table, bounds, count_orders, count_tables, describe, solve, tables
 
 # --- clocks --------------------------------------------------------------------------------------------------------------
 
@@ -161,15 +162,62 @@ def test_the_solver_finds_what_brute_force_finds(seed):
             solve(table)
 
 
+def looked_at(table, wanted=None, **options):
+    """The first tables, and how many columns were looked at to find them."""
+    with patch.object(tables_module, "_steps", side_effect=tables_module._steps) as looked:
+        found = list(islice(tables(table, **options), wanted))
+    return found, looked.call_count
+
+
 @settings(deadline=None)
 @seeds
 def test_the_first_table_is_found_without_going_back(seed):
     table = draw_table(random.Random(seed))
-    steps = tables_module._Rows.steps
-    with patch.object(tables_module._Rows, "steps", autospec=True, side_effect=steps) as looked:
-        found = next(tables(table), None)
-    if found is not None:
-        assert looked.call_count == table.last - table.first + 2
+    found, columns = looked_at(table, 1)
+    width = table.last - table.first + 1
+    assert columns == width if found else columns <= width
+
+
+def in_rows(length, width, parents="AB"):
+    """Inputs of some parents, each row's last one a target; those stand at the end."""
+    inputs = tuple(Input(parent, time, ("C",)) for parent in parents for time in range(1, length + 1))
+    targets = {width - len(parents) + i: (parent, length) for i, parent in enumerate(parents, start=1)}
+    return Table(1, width, targets, {}, inputs)
+
+
+def test_that_there_is_no_table_is_found_without_going_back():
+    """22 inputs for 21 columns: a search that goes back would try many thousand beginnings."""
+    assert looked_at(in_rows(11, 21)) == ([], 21)
+
+
+def test_all_tables_are_listed_without_looking_twice_where_none_is():
+    """No column may stay empty. That shows at the latest at the targets, and is looked at once."""
+    full = in_rows(5, 10)
+    found, columns = looked_at(full)
+    assert len(found) == comb(8, 4) == count_tables(full)
+    assert columns == 856
+
+
+def test_tables_are_counted_without_listing_them():
+    assert count_tables(in_rows(31, 62)) == comb(60, 30)
+
+
+def test_the_earliest_deadlines_come_first_and_what_has_none_last():
+    """B's input stands before A's, though its row is behind; C's may, and need not."""
+    inputs = tuple(Input(*origin) for origin in (("A", 1, ()), ("A", 2, ()), ("B", 1, ()), ("B", 2, ()), ("C", 1, ())))
+    table = Table(1, 6, {6: ("A", 2), 4: ("B", 2)}, {}, inputs)
+    for hold in (True, False):
+        found = ["".join(columns.get(c, "-")[0] for c in (1, 2, 3, 5)) for columns in tables(table, hold=hold)]
+        assert found[0] == ("BA--" if hold else "BAC-")
+        assert found == sorted(found, key=lambda text: ["BAC-".index(name) for name in text])
+        assert len(found) == len(brute_force(table, hold))
+
+
+def test_what_has_no_deadline_yields_where_time_is_short():
+    """In column 2 nothing but B's first input may stand, though A's row is the first."""
+    inputs = (Input("A", 1, ("C",)), Input("B", 1, ("C",)), Input("B", 2, ()))
+    table = Table(1, 3, {3: ("B", 2)}, {"C": 2}, inputs)
+    assert list(tables(table, hold=False)) == [{2: ("B", 1), 3: ("B", 2)}]
 
 
 def test_bounds_are_pushed_through_the_rows():
@@ -178,7 +226,6 @@ def test_bounds_are_pushed_through_the_rows():
         Input(*origin) for origin in (("A", 1, ()), ("A", 2, ("C",)), ("A", 3, ()), ("B", 1, ()), ("B", 2, ()))
     )
     table = Table(1, 7, {6: ("A", 3), 2: ("B", 1)}, {"C": 3}, inputs)
-    assert table.free == (1, 3, 4, 5, 7)
     found = {str(bound.input): (bound.low, bound.high, bound.columns) for bound in bounds(table)}
     assert found == {
         "A:1": (1, 4, (1, 3, 4)),
@@ -187,6 +234,22 @@ def test_bounds_are_pushed_through_the_rows():
         "B:1": (2, 2, (2,)),
         "B:2": (3, None, (3, 4, 5, 7)),
     }
+
+
+def test_bounds_leave_out_columns_of_targets():
+    """Before a target of its row an input gives way to others' targets, and so do those before it; behind it, those behind."""
+    inputs = [Input("A", 1, ()), Input("A", 2, ()), Input("A", 3, ()), Input("A", 4, ("C",)), Input("A", 5, ())]
+    others = [Input("B", time, ()) for time in range(1, 6)]
+    targets = {c: ("B", i) for i, c in enumerate((2, 4, 5, 8, 9), start=1)} | {6: ("A", 3)}
+    found = [str(bound) for bound in bounds(Table(1, 12, targets, {"C": 8}, (*inputs, *others)))]
+    assert found == [
+        "A:1 in 1",
+        "A:2 in 3",
+        "A:3 in 6",
+        "A:4 in 10..",
+        "A:5 in 11..",
+        *(f"B:{i} in {c}" for i, c in enumerate((2, 4, 5, 8, 9), start=1)),
+    ]
 
 
 def test_a_table_of_a_thousand_columns_is_solved_at_once():
@@ -198,25 +261,62 @@ def test_a_table_of_a_thousand_columns_is_solved_at_once():
 
 @settings(deadline=None)
 @seeds
-def test_of_a_single_parent_the_order_is_the_table(seed):
+def test_of_a_single_parent_each_input_stands_as_far_left_as_it_may(seed):
     table = draw_table(random.Random(seed))
     row = tuple(entry for entry in table.inputs if entry.parent == "A1")
     targets = {column: origin for column, origin in table.targets.items() if origin[0] == "A1"}
     single = Table(table.first, table.last, targets, table.markers, row)
     if count_tables(single):
-        assert fill_in_order(single) in tables(single)
+        assert solve(single) == min(brute_force(single, True), key=sorted)
+
+
+def exchanged(order, commute):
+    """All orders that exchanges of neighbours of different parents lead to."""
+    found, new = {order}, [order]
+    while new:
+        order = new.pop()
+        for i, (one, other) in enumerate(pairwise(order)):
+            swapped = (*order[:i], other, one, *order[i + 2 :])
+            if one[0] != other[0] and commute(one, other) and swapped not in found:
+                found.add(swapped)
+                new.append(swapped)
+    return frozenset(found)
 
 
 @settings(deadline=None)
 @seeds
-def test_commuting_inputs_leave_fewer_orders(seed):
-    table = draw_table(random.Random(seed))
-    free = [lambda one, other: False, lambda one, other: True, lambda one, other: "A1" in (one[0], other[0])][seed % 3]
-    number = count_orders(table, free)
-    assert number <= count_orders(table, lambda one, other: False) <= count_tables(table)
-    assert (number == 0) == (count_tables(table) == 0)
-    if free((("A2"), 1), ("A3", 1)):
-        assert number <= 1
+def test_orders_are_counted_that_no_exchanges_lead_to(seed):
+    draw = random.Random(seed)
+    table = draw_table(draw)
+    free = {
+        frozenset(pair) for pair in combinations([i.origin for i in table.inputs], 2) if draw.random() < seed % 4 / 3
+    }
+
+    def commute(one, other):
+        return frozenset((one, other)) in free
+
+    orders = [tuple(origin for _, origin in sorted(columns.items())) for columns in tables(table)]
+    number = count_orders(table, commute)
+    assert number == len({exchanged(order, commute) for order in orders})
+    assert seed % 4 < 3 or number <= 1
+
+
+@pytest.mark.parametrize(
+    ("table", "columns", "text"),
+    [
+        (
+            Table(9, 10, {}, {}, (Input("A", 1000, ()), Input("B", 1, ()))),
+            {9: ("A", 1000)},
+            "        B:9  B:10|A      1000|B|empty           x",
+        ),
+        (Table(1, 1, {}, {}, (Input("parents", 1, ()),)), {1: ("parents", 1)}, "         B:1|parents    1|empty"),
+        (Table(1, 2, {}, {}, ()), {}, "       B:1  B:2|empty    x    x"),
+        (Table(3, 2, {}, {}, (Input("A", 1, ()),)), {}, "|A|empty"),
+    ],
+    ids=["long times", "a long name", "no inputs", "no columns"],
+)
+def test_a_table_as_text_is_as_wide_as_what_stands_in_it(table, columns, text):
+    assert "|".join(describe(table, columns).split("\n")) == text
 
 
 # --- logs ----------------------------------------------------------------------------------------------------------------
