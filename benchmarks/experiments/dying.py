@@ -1,4 +1,4 @@
-"""A project under ``cumulus up`` while its parts are killed: coordinators, what watches their tasks, scheduler, DAG processor, API server, Spark Connect, its workers, the catalog's
+"""A project under ``cumulus up`` while its parts are killed: coordinators, what watches their tasks, what waits for tasks, scheduler, DAG processor, API server, Spark Connect, its workers, the catalog's
 connections and its server.
 
 A feeder lands drops all the time and remembers what is in them. Every few seconds a part, which one a seed says, gets SIGKILL (a connection is ended by the server; the server
@@ -228,6 +228,16 @@ class World:
                 found += [worker] if tasks and depth == 1 else tasks
         return found
 
+    def end_idle_workers(self, _random: random.Random) -> str:
+        """All workers of Airflow that wait for a task: one of them has the lock of their queue."""
+        scheduler, ended = self.server_pid("airflow-scheduler"), list[int]()
+        with suppress(psutil.NoSuchProcess):
+            for worker in psutil.Process(scheduler).children() if scheduler else []:
+                if "<idle>" in " ".join(worker.cmdline()):
+                    worker.kill()
+                    ended.append(worker.pid)
+        return " ".join(map(str, ended))
+
     def spark_workers(self) -> list[psutil.Process]:
         """The Python processes of Spark, the one that forks them included."""
         server = self.server_pid("spark-connect")
@@ -302,6 +312,7 @@ def _kill_one(find: Callable[[World], list[psutil.Process]]) -> Callable[[World,
 KINDS: Mapping[str, Callable[[World, random.Random], str]] = {
     "coordinator": _kill_one(lambda world: world.tasks(2)),
     "task watcher": _kill_one(lambda world: world.tasks(1)),
+    "idle workers": World.end_idle_workers,
     "scheduler": _kill_server("airflow-scheduler"),
     "dag processor": _kill_server("airflow-dag-processor"),
     "api server": _kill_server("airflow-api-server"),

@@ -20,7 +20,7 @@ from cumulus_ops.compute.steps import is_spark_lost
 from cumulus_ops.light import lazy_module
 from cumulus_ops.project.errors import RevisionOver, SetupProblem
 from cumulus_ops.project.interruptions import Interruption, note
-from cumulus_ops.project.names import hide
+from cumulus_ops.project.names import hide, plain_words
 from cumulus_ops.project.project_file import load_project
 from cumulus_ops.project.settings import Project
 
@@ -101,9 +101,7 @@ def _await(project: Project, part: str, step: str, error: Exception) -> None:
 
 
 def _first_line(project: Project, error: Exception) -> str:
-    details = getattr(error, "details", None)  # of gRPC; all else that it says is about itself
-    text = error.message if isinstance(error, SetupProblem) else str(getattr(error, "said", error))
-    text = str(details()) if callable(details) else text
+    text = error.message if isinstance(error, SetupProblem) else plain_words(str(getattr(error, "said", error)))
     found = re.sub(r"\s+", " ", next(iter(hide(text, project.urls).strip().splitlines()), ""))
     return found or type(error).__name__
 

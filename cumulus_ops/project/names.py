@@ -175,6 +175,19 @@ def _shown_parameter(text: str) -> str:
     return f"{name}={HIDDEN}" if equals and name.isidentifier() else HIDDEN
 
 
+#: How an error of gRPC is printed.
+GRPC = re.compile(r"""<_\w+ of RPC that terminated with:\n.*?details = "((?:[^"\\]|\\.)*)".*?\n>""", re.DOTALL)
+
+
+def plain_words(text: str) -> str:
+    """A message of somebody else, of gRPC's only what it says of the matter.
+
+    >>> plain_words('Gone: <_InactiveRpcError of RPC that terminated with:\\n\\tstatus = X\\n\\tdetails = "no route"\\n\\tdebug = "Y"\\n>')
+    'Gone: no route'
+    """
+    return GRPC.sub(lambda found: found[1], text)
+
+
 def hide(text: str, urls: Iterable[str | None]) -> str:
     """A message of somebody else without the secrets of some URLs, however they are written in it, and without the URLs.
 

@@ -12,7 +12,7 @@ from cumulus_ops.catalog.catalog import Catalog
 from cumulus_ops.catalog.epochs import LeftOut, left_out
 from cumulus_ops.opening.runtime import Runtime
 from cumulus_ops.project.errors import Conflict, CumulusError, NotYet, RevisionOver
-from cumulus_ops.project.names import NOTICES, code, escape, hide
+from cumulus_ops.project.names import NOTICES, code, escape, hide, plain_words
 from cumulus_ops.project.rhythm import Rhythm, Stay, write_timeline
 from cumulus_ops.project.settings import Project
 from cumulus_ops.project.small_files import read_summed, replace_file, with_sum
@@ -104,7 +104,7 @@ def _tell(catalog: Catalog, project: Project, step: str, coordinator: int | None
 
 def describe_failure(project: Project, error: Exception) -> str:
     """What an error says, without secrets of the project's."""
-    text = str(error) if isinstance(error, CumulusError) else f"{type(error).__name__}: {error}"
+    text = str(error) if isinstance(error, CumulusError) else f"{type(error).__name__}: {plain_words(str(error))}"
     return hide(text, project.urls)
 
 

@@ -19,6 +19,7 @@ from cumulus_ops.opening.resuming import resumes
 from cumulus_ops.project.errors import Conflict, SetupProblem
 from cumulus_ops.project.interruptions import Interruption, interruptions, note
 from cumulus_ops.project.settings import ExecutorSettings, Project
+from cumulus_ops.publishing.telling import describe_failure
 from tests.support.drops import make_shop
 
 DROPPED = OperationalError("COMMIT", {}, psycopg2.OperationalError("server closed the connection unexpectedly"))
@@ -43,6 +44,9 @@ THERE = SparkException(
 CHANGED = SparkConnectGrpcException("[INVALID_HANDLE.SESSION_CHANGED] The handle is invalid")
 CRASHED = SparkException("Job aborted: org.apache.spark.SparkException: Python worker exited unexpectedly (crashed)")
 ENDED = SparkException("EOFException occurred while reading the port number from worker_daemon's stdout and terminated")
+UNAVAILABLE = SparkConnectGrpcException(
+    '<_MultiThreadedRendezvous of RPC that terminated with:\n\tstatus = StatusCode.UNAVAILABLE\n\tdetails = "failed to \\"connect\\""\n\tdebug_error_string = "x"\n>'
+)
 WRONG = SparkException("[DIVIDE_BY_ZERO] Division by zero")
 
 
@@ -94,6 +98,15 @@ def test_another_failure_is_one(error: Exception, shop: Project) -> None:
         step(shop)
     assert left == [DROPPED]
     assert not interruptions(shop.state, 9)
+
+
+def test_what_was_gone_is_said_in_plain_words(shop: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(resuming, "is_spark_lost", lambda error: error is UNAVAILABLE)
+    step, _ = failing(UNAVAILABLE)
+    assert step(shop) == "done"
+    (one,) = interruptions(shop.state, 9)
+    assert one.why == r"failed to \"connect\""
+    assert describe_failure(shop, UNAVAILABLE) == f"SparkConnectGrpcException: {one.why}"
 
 
 def test_a_file_is_no_server(shop: Project) -> None:
