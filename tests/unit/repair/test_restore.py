@@ -73,7 +73,8 @@ def test_a_restoration_that_is_killed_is_run_again(world: World) -> None:
             with pytest.raises(CumulusError) as caught:
                 initialise(world.project)
             assert caught.value.kind in ("anew-unfinished", "state-of-another")
-        for again in (point, RESTORE_POINTS[turn - 1]):  # whoever calls it again dies there, too, and the next one elsewhere
+        # whoever calls it again dies there, too, and the next one elsewhere
+        for again in (point, RESTORE_POINTS[turn - 1]):
             assert wait(start(restore_in_child, world.project, again)) == -signal.SIGKILL, (point, again)
         world.restore()
     world.check()
