@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 
 from cumulus_ops.catalog.records import LogFile, NewBatch, NewQuarantine
 from cumulus_ops.files.columns import OFFSET, SIGN, VERSION
-from cumulus_ops.files.log_files import NewFile
+from cumulus_ops.files.log_files import KEPT_ROWS, NewFile, close_files, fresh_offsets
 from cumulus_ops.files.projection import as_stored
 from cumulus_ops.project.versions import STATEMENT_BITS, event_version
 from m3.program import Relation
@@ -22,12 +22,13 @@ __all__ = ["DropBatches"]
 
 @dataclass
 class _Events:
-    """The log file of one relation; offsets are inclusive."""
+    """The log file of one relation; offsets are inclusive. ``offsets``: of all its rows, if they are few."""
 
     file: NewFile
     source: str
     min_offset: int
     max_offset: int
+    offsets: list[np.ndarray] = field(default_factory=list)
 
 
 @dataclass
@@ -97,20 +98,21 @@ class DropBatches:
         batch = self._batches[-1]
         # An event with more rows than a batch may have is a batch by itself.
         if batch.rows and batch.rows + len(rows) > self._limit:
-            for full in batch.files():
-                full.close()
+            close_files(batch.files())
             self._batches.append(batch := _Batch(batch.sequence + batch.rows))
         sequence = batch.sequence + batch.rows
         event_version(self._epoch, self._coordinator, sequence + len(rows) - 1)  # checks the bounds
         first = event_version(self._epoch, self._coordinator, sequence)
         stamps = first + (np.arange(len(rows), dtype=np.int64) << STATEMENT_BITS)
         rows = rows.append_column(VERSION, pa.array(stamps))
-        lowest, highest = rows[OFFSET][0].as_py(), rows[OFFSET][-1].as_py()
+        offsets = rows[OFFSET].to_numpy()
+        lowest, highest = int(offsets[0]), int(offsets[-1])
         if relation not in batch.log:
             file = NewFile(self._root, f"log/{relation}", rows.schema, self._label)
             batch.log[relation] = _Events(file, source, lowest, highest)
         events = batch.log[relation]
         events.file.write(rows)
+        events.offsets = [*events.offsets, offsets] if events.file.rows <= KEPT_ROWS else []
         events.min_offset, events.max_offset = min(events.min_offset, lowest), max(events.max_offset, highest)
         inserts = int(np.count_nonzero(rows[SIGN].to_numpy() > 0))
         batch.inserts += inserts
@@ -135,8 +137,9 @@ class DropBatches:
 
     def finish(self) -> list[NewBatch]:
         """What the catalog is to append: at least one batch; all files are durable."""
-        for file in self._batches[-1].files():
-            file.close()
+        close_files(self._batches[-1].files())
+        for events in (events for batch in self._batches for events in batch.log.values() if events.offsets):
+            fresh_offsets.put(events.file.path, np.concatenate(events.offsets))
         new = []
         for part, batch in enumerate(self._batches):
             span = (batch.sequence, batch.sequence + batch.rows)

@@ -21,7 +21,7 @@ from cumulus_ops.append.rejected import json_records, rejected_rows
 from cumulus_ops.catalog.catalog import Catalog
 from cumulus_ops.catalog.records import LogFile
 from cumulus_ops.files.columns import OFFSET, REJECTED_SCHEMA, SIGN, event_schema
-from cumulus_ops.files.log_files import read_log, read_rows
+from cumulus_ops.files.log_files import KEPT_ROWS, fresh_offsets, read_log, read_rows
 from cumulus_ops.project.errors import IntegrityProblem
 from cumulus_ops.project.settings import Project
 from m3.program import Relation
@@ -31,8 +31,6 @@ __all__ = ["Known", "split_known"]
 
 log = logging.getLogger(__name__)
 
-#: The offsets of log files with at most so many rows are remembered: drops of one source may overlap for long.
-KEPT_ROWS = 8192
 #: If at least so many events of a piece, and half of them, have numbers of others, their source counts anew.
 RESTART_EVENTS = 10
 #: How much of the rows in the log a reason shows.
@@ -98,6 +96,9 @@ def split_known(
 
 def _read_offsets(root: Path, file: LogFile) -> np.ndarray:
     """The offsets of a log file, which never changes."""
+    written = fresh_offsets.take(file.path)
+    if written is not None:
+        return written
     return np.asarray(read_log(root, file, [OFFSET])[OFFSET].to_numpy())
 
 

@@ -10,15 +10,14 @@ from threading import Lock
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from cumulus_ops.catalog.records import LogFile, NewRun, Run
 from cumulus_ops.compute.kernel import Events
 from cumulus_ops.compute.vector import Frame
-from cumulus_ops.files.log_files import OpenLog
+from cumulus_ops.files.log_files import OpenLog, read_fresh
 from cumulus_ops.layout.plans import ProgramPlan
 from cumulus_ops.maps.columns import stack, to_physical, whole_column
-from cumulus_ops.maps.deltas import VERSION, project_deltas, versions
+from cumulus_ops.maps.deltas import project_deltas, versions
 from cumulus_ops.maps.hashes import Hashes, hash_together, rows_of_table
 from cumulus_ops.maps.packs import Pack, open_run
 from cumulus_ops.maps.runs import AccessPath, RunData, build_run
@@ -122,7 +121,16 @@ class OpenedRuns:
     def keep(self, root: str, run: NewRun, data: RunData) -> None:
         """Remember a run that was just written; only small ones, which would be read again soon."""
         if run.rows <= SMALL_ROWS:
-            self._put((_place(root, run),), data, data.nbytes)
+            self._put((_place(root, run),), data, max(1, data.nbytes))
+
+    def written(self, root: Path, run: NewRun) -> RunData:
+        """A run for somebody who writes anew what it holds: as this process has written it, if that is remembered, or verified once more, for what
+        was verified when it was opened may have been damaged since."""
+        with self._lock:
+            found, size = self._kept.get((_place(str(root), run),), (None, 0))
+        if found is not None and size > HEADER_BYTES:  # what was opened takes its header alone
+            return found
+        return open_run(root / run.path, run.offset, run.bytes, run.root)
 
     def together(self, root: str, runs: Sequence[Run], names: Sequence[str]) -> list[RunData]:
         """The runs of one access path, small ones in groups.
@@ -245,6 +253,7 @@ class OwnDeltas:
         self._passing = passing or {}
         self._aside = None if pack is None else Pack(pack.root, pack.label)
         self._final: dict[str, int] = {}
+        self._final_bytes = 0
         self._tables: dict[str, pa.Table] = {}
         self._runs: dict[AccessPath, RunData] = {}
         self._first: dict[str, int] = {}
@@ -252,23 +261,24 @@ class OwnDeltas:
 
     def put(self, name: str, delta: pa.Table, *, final: bool = False) -> None:
         """Set the summed deltas of a map. ``final``: they will not be set again."""
-        self._first[name] = int(pc.min(delta[VERSION]).as_py()) if len(delta) else EVER
-        for path in [p for p in self._runs if p.map == name]:
+        for path in [p for p in self._runs if p.map == name] if name in self._first else ():
             del self._runs[path]
+        self._first[name] = int(versions(delta).min()) if len(delta) else EVER
         self._tables[name] = delta
         if final and self._plan is not None and self._pack is not None:
+            self._final_bytes += delta.nbytes - self._final.get(name, 0)
             self._final[name] = delta.nbytes
             if len(delta) >= WRITTEN_ROWS and name not in self._passing:
                 self._write(name)
             # The largest first: it frees most for one path's sorting, and small ones are kept for the reads of deeper maps.
-            while sum(self._final.values()) > self._limit_bytes:
+            while self._final_bytes > self._limit_bytes:
                 self._write(max(self._final, key=self._final.__getitem__))
 
     def _write(self, name: str) -> None:
         assert self._plan is not None
         pack = self._aside if name in self._passing else self._pack
         assert pack is not None
-        del self._final[name]
+        self._final_bytes -= self._final.pop(name)
         paths = self._passing.get(name, self._plan.paths[name]) if len(self._tables[name]) else ()
         for path, known in zip(paths, self._hash([name])[0] if paths else (), strict=True):
             if len(self._build(path)):
@@ -456,17 +466,22 @@ def _read(
 ) -> pa.Table:
     """A file's rows in physical form: how a log file stores a column is its own affair, and differs between files."""
     names = [*types, SIGN, *([STAMP] if stamp is None else [])]
+    table = read_fresh(file, relation, names) if part == (0, 1) else None
+    table = _read_part(root, file, relation, names, part) if table is None else table
+    stamps = whole_column(table[STAMP]) if stamp is None else pa.array(np.full(len(table), stamp))
+    arrays = [to_physical(table[name], type_) for name, type_ in types.items()]
+    return pa.table([*arrays, whole_column(table[SIGN]), stamps], names=[*types, SIGN, STAMP])
+
+
+def _read_part(root: Path, file: LogFile, relation: Relation, names: Sequence[str], part: tuple[int, int]) -> pa.Table:
+    """A slice of a file's rows; only the row groups that have some of them are read."""
     with OpenLog(root, file) as log:
-        # Only the row groups that have some of the slice's rows are read.
         begin = file.rows * part[0] // part[1]
         end = file.rows * (part[0] + 1) // part[1]
         starts = np.cumsum([0, *log.groups])
         groups = [i for i in range(len(log.groups)) if starts[i] < end and starts[i + 1] > begin]
         table = log.read_rows(relation, names, groups)
-        table = table.slice(begin - starts[groups[0]], end - begin) if groups else table
-    stamps = whole_column(table[STAMP]) if stamp is None else pa.array(np.full(len(table), stamp))
-    arrays = [to_physical(table[name], type_) for name, type_ in types.items()]
-    return pa.table([*arrays, whole_column(table[SIGN]), stamps], names=[*types, SIGN, STAMP])
+        return table.slice(begin - starts[groups[0]], end - begin) if groups else table
 
 
 def events_of(plan: ProgramPlan, relation: str, table: pa.Table, sign: int) -> Events:

@@ -80,7 +80,7 @@ def _read(path: Path, source: pa.NativeFile, wanted: Sequence[str], rows: int, m
             hint = "sort it by event, as 64-bit integers without NULL, or write it in smaller files"
             raise InputProblem(message, kind="unsorted", place=str(path), hint=hint)
         if len(ends) == 1 and batch >= footer.num_rows:
-            pieces = iter([file.read(columns=columns)])
+            pieces = iter([file.read(columns=columns, use_threads=footer.num_rows > PIECE_ROWS)])
         else:
             pieces = _cut_batches(file.iter_batches(min(PIECE_ROWS, batch), columns=columns), ends)
         for (begin, end), piece in zip(pairwise(begins), pieces, strict=True):

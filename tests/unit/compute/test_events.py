@@ -126,3 +126,18 @@ def test_files_of_one_relation_may_store_its_columns_differently(tmp_path: Path)
     plan = plan_program(compile_views("test", (SALE,), VIEWS), "batch")
     files = [write(tmp_path, table([1] * ROWS)) for write in (today, plain, before)]
     assert rows(plan, tmp_path, *files) == sorted(3 * rows(plan, tmp_path, files[0]), key=repr)
+
+
+@pytest.mark.parametrize("grain", ["batch", "event"])
+def test_what_was_just_written_is_what_the_file_has(grain: str, tmp_path: Path) -> None:
+    plan = plan_program(compile_views("test", (SALE,), VIEWS), grain)
+    written = table([1, -1] * 11 + [1])
+    written = written.set_column(1, "price", written["price"].cast(pa.decimal64(15, 2)))
+    file = plain(tmp_path, written.set_column(3, "kind", written["kind"].dictionary_encode()))
+    (tmp_path / file.path).rename(tmp_path / "hidden")
+    batch = [BatchRef(1, 2, 3, (file,), 0, 0, ROWS)]
+    fresh = read_events(plan, tmp_path, batch, "sale")
+    (tmp_path / "hidden").rename(tmp_path / file.path)
+    read = read_events(plan, tmp_path, batch, "sale")
+    assert fresh is not None
+    assert fresh.equals(read)

@@ -20,11 +20,12 @@ from cumulus_ops.append import repeats
 from cumulus_ops.catalog.deliveries import move
 from cumulus_ops.catalog.identity import Beginning, claimed_by, note_beginning, read_mark
 from cumulus_ops.catalog.records import Advance
-from cumulus_ops.compute import reading
+from cumulus_ops.compute import reading, steps
 from cumulus_ops.epochs import compacting
 from cumulus_ops.epochs.compacting import compact
 from cumulus_ops.epochs.driver import run_waiting
 from cumulus_ops.epochs.minibatch import run_minibatch
+from cumulus_ops.files import log_files
 from cumulus_ops.keys import runs as key_runs
 from cumulus_ops.maps import packs
 from cumulus_ops.opening.runtime import Runtime, initialise, open_runtime
@@ -141,7 +142,9 @@ def choose(project: Project, what: str) -> tuple[Path, Path]:
 
 def forget() -> None:
     """What this process has read before: whoever finds a damage has not."""
-    reading.opened_runs = type(reading.opened_runs)()
+    reading.opened_runs = steps.opened_runs = type(reading.opened_runs)()
+    log_files.fresh_rows.clear()
+    log_files.fresh_offsets.clear()
     for cache in (repeats._known_offsets, key_runs._open_cached, packs._map_file):
         cache.cache_clear()
 
