@@ -408,7 +408,7 @@ def _settle(rt: Runtime) -> bool:
 
 
 #: As many runs of one access path are left alone.
-RUNS = 8
+RUNS = 16
 
 
 def tidy(rt: Runtime) -> int:

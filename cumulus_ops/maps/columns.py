@@ -65,6 +65,7 @@ WIDE = pa.decimal128(38, 0)
 MOST = 10**38 - 1
 #: No type holds it, but 128 bits do.
 TOO_MANY = 2**127 - 1
+INT64 = pa.int64().id
 LOW = 0xFFFFFFFF
 LOW_WORD = 2**64 - 1
 
@@ -297,7 +298,7 @@ def canonical(array: pa.Array) -> pa.Array:
 
 def take_rows(column: pa.Array, rows: np.ndarray) -> pa.Array:
     """The rows at the given positions. Numpy needs half of Arrow's time for a few whole numbers, and joins are many of such."""
-    if pa.types.is_int64(column.type) and not column.null_count:
+    if column.type.id == INT64 and not column.null_count:
         return pa.array(column.to_numpy()[rows])
     return column.take(pa.array(rows))
 
@@ -305,6 +306,8 @@ def take_rows(column: pa.Array, rows: np.ndarray) -> pa.Array:
 def to_numpy(array: pa.Array, null: int = 0) -> np.ndarray:
     """A numpy array of int64 for integers, dates, timestamps and booleans, with ``null`` in place of NULL; of Python's integers
     where a wide column needs them."""
+    if array.type.id == INT64 and not array.null_count:
+        return array.to_numpy()
     if is_wide(array.type):
         return to_units(array, null)
     if pa.types.is_boolean(array.type):

@@ -70,6 +70,7 @@ BASE = MOST + 1
 SAFE = 2**62
 DISTINCT = b"distinct"
 MINUS = np.array([-1])
+TRUE = np.array([True])
 #: Numbers whose range has more bits are numbered anew before they are grouped: otherwise versions of two epochs, 2**43 apart, would leave the
 #: keys beside them no room in 64 bits.
 FAR_BITS = 40
@@ -146,17 +147,15 @@ def sum_deltas(tables: Sequence[pa.Table]) -> pa.Table:
     Columns are as wide as their sums need, and those of higher digits are there only where a sum has such.
     """
     if len(tables) == 1 and DISTINCT in (tables[0].schema.metadata or {}):
-        summed = tables[0].replace_schema_metadata(None)
-    else:
-        table = stack([t.replace_schema_metadata(None) for t in tables])
-        values = value_names(table)
-        keys = [name for name in table.column_names if name not in values]
-        summed = _sum_by_keys(table, keys, values)
-        if any(PLACE in value or not _is_summed(summed, value) for value in values):
-            units = {value: _join_sums(summed, value, values) for value in values if PLACE not in value}
-            summed = with_values(summed.select(keys), units)
-        summed = _narrow_columns(summed)
-    return _drop_zeros(summed).combine_chunks()
+        return _drop_zeros(tables[0].replace_schema_metadata(None).combine_chunks())
+    table = stack([t.replace_schema_metadata(None) for t in tables])
+    values = value_names(table)
+    keys = [name for name in table.column_names if name not in values]
+    summed = _sum_by_keys(table, keys, values)
+    if any(PLACE in value for value in values) or not set(values).issubset(summed.column_names):
+        units = {value: _join_sums(summed, value, values) for value in values if PLACE not in value}
+        summed = with_values(summed.select(keys), units)
+    return _drop_zeros(_narrow_columns(summed).combine_chunks())
 
 
 def project_deltas(delta: pa.Table, keys: Sequence[int] | None, values: Sequence[str] | None) -> pa.Table:
@@ -165,7 +164,7 @@ def project_deltas(delta: pa.Table, keys: Sequence[int] | None, values: Sequence
         dropped = [name for name in value_names(delta) if map_of(name) not in values]
         delta = delta.drop_columns(dropped)
     if keys is None:
-        return delta if values is None else _drop_zeros(delta).combine_chunks()
+        return delta if values is None else _drop_zeros(delta)
     names = delta.column_names[: delta.column_names.index(VERSION)]
     return sum_deltas([delta.drop_columns([name for i, name in enumerate(names) if i not in keys])])
 
@@ -184,13 +183,13 @@ def negate_deltas(delta: pa.Table) -> pa.Table:
 
 def _drop_zeros(table: pa.Table) -> pa.Table:
     """The rows with a value other than 0."""
-    counts: pa.ChunkedArray | None = None
+    some: np.ndarray | None = None
     for name in value_names(table):
-        some = pc.not_equal(table[name], 0)
-        if pc.all(some).as_py():
+        own = to_numpy(whole_column(table[name])) != 0
+        if own.all():
             return table
-        counts = some if counts is None else pc.or_(counts, some)
-    return table if counts is None or pc.all(counts).as_py() else table.filter(counts)
+        some = own if some is None else some | own
+    return table if some is None or some.all() else table.filter(pa.array(some)).combine_chunks()
 
 
 def distinct_rows(table: pa.Table) -> pa.Table:
@@ -215,32 +214,33 @@ def sum_exactly(table: pa.Table, keys: Sequence[str], values: Sequence[str]) -> 
 def _sum_by_keys(table: pa.Table, keys: Sequence[str], values: Sequence[str]) -> pa.Table:
     """The sums of ``values`` by ``keys``. Sums of int64 wrap around, and Arrow's of decimals may: of a column whose sums may
     not fit, the limbs are summed instead, as columns of their own."""
-    summed: list[str] = []
+    columns = {name: whole_column(column) for name, column in zip(table.column_names, table.columns, strict=True)}
+    summed: dict[str, np.ndarray] = {}
     for value in values:
-        column = table[value]
-        if not is_wide(column.type) and not _may_overflow(column):
-            summed.append(value)
-            continue
-        for i, limb in enumerate(limbs(whole_column(column))):
-            summed.append(_name_limb(value, i))
-            table = table.append_column(summed[-1], pa.array(limb))
+        column = columns[value]
+        if not is_wide(column.type):
+            units = to_numpy(column)
+            if not len(units) or _find_extent(units) * len(units) < SAFE:  # then no partial sum leaves 64 bits
+                summed[value] = units
+                continue
+        summed |= {_name_limb(value, i): limb for i, limb in enumerate(limbs(column))}
     if not keys:
-        sums = {name: pa.array([pc.sum(table[name]).as_py() or 0], table[name].type) for name in summed}
-        return pa.table(sums).slice(0, 1 if len(table) else 0)
-    sorted_ = _sort_groups(table, keys)
-    if sorted_ is not None:
-        return _sum_groups(table, keys, summed, *sorted_)
+        return pa.table({name: pa.array([units.sum()]) for name, units in summed.items()}).slice(0, min(1, len(table)))
+    grouped = _sort_groups([columns[key] for key in keys])
+    if grouped is not None:
+        return _sum_groups({key: columns[key] for key in keys}, summed, *grouped)
+    table = pa.table({**{key: columns[key] for key in keys}, **{name: pa.array(u) for name, u in summed.items()}})
     totals = table.group_by(list(keys), use_threads=False).aggregate([(name, "sum") for name in summed])
     keys_first = totals.column_names[0] == keys[0]
     return totals.rename_columns([*keys, *summed] if keys_first else [*summed, *keys]).select([*keys, *summed])
 
 
-def _sort_groups(table: pa.Table, keys: Sequence[str]) -> tuple[np.ndarray | None, np.ndarray] | None:
+def _sort_groups(keys: Sequence[pa.Array]) -> tuple[np.ndarray | None, np.ndarray] | None:
     """The rows in an order in which equal keys are neighbours (None: as they are), and where another key begins. None where
     the keys do not fit 64 bits together: sorting one number per row takes half the time of hashing several columns."""
-    codes, bits = np.zeros(len(table), np.uint64), 0
-    for name in keys:
-        own, width = column_codes(whole_column(table[name]))
+    codes, bits = np.zeros(len(keys[0]), np.uint64), 0
+    for key in keys:
+        own, width = column_codes(key)
         if bits + width > 64:
             return None
         if width:
@@ -249,7 +249,7 @@ def _sort_groups(table: pa.Table, keys: Sequence[str]) -> tuple[np.ndarray | Non
     codes = narrow(codes, 2**bits - 1)
     order = None if bool((codes[1:] >= codes[:-1]).all()) else codes.argsort()
     codes = codes if order is None else codes[order]
-    return order, np.flatnonzero(np.concatenate([[True], codes[1:] != codes[:-1]])) if len(codes) else np.zeros(0, int)
+    return order, np.flatnonzero(np.concatenate([TRUE, codes[1:] != codes[:-1]])[: len(codes)])
 
 
 def column_codes(column: pa.Array) -> tuple[np.ndarray, int]:
@@ -267,27 +267,19 @@ def column_codes(column: pa.Array) -> tuple[np.ndarray, int]:
 
 
 def _sum_groups(
-    table: pa.Table, keys: Sequence[str], values: Sequence[str], order: np.ndarray | None, starts: np.ndarray
+    keys: Mapping[str, pa.Array], values: Mapping[str, np.ndarray], order: np.ndarray | None, starts: np.ndarray
 ) -> pa.Table:
     """One row for each group of rows: its keys, and the sums of ``values``."""
-    single = len(starts) == len(table)
-    if single and order is None:
-        return table.select([*keys, *values])
-    rows = starts if order is None else order[starts]
-    columns = {name: take_rows(whole_column(table[name]), rows) for name in keys}
-    for name in values:
-        units = to_numpy(whole_column(table[name]))
-        units = units if order is None else units[order]
-        columns[name] = pa.array(units if single else np.add.reduceat(units, starts))
-    return pa.table(columns)
-
-
-def _may_overflow(values: pa.ChunkedArray) -> bool:
-    """No partial sum leaves 64 bits when the largest magnitude times their number is in range."""
-    if len(values) == 0:
-        return False
-    extremes = pc.min_max(values).as_py()
-    return max(abs(extremes["min"]), abs(extremes["max"])) * len(values) >= SAFE
+    columns, sums = list(keys.values()), list(values.values())
+    single = len(starts) == len(columns[0])
+    if order is not None:
+        sums = [units[order] for units in sums]
+    if not single or order is not None:
+        rows = starts if order is None else order[starts]
+        columns = [take_rows(column, rows) for column in columns]
+    if not single:
+        sums = [np.add.reduceat(units, starts) for units in sums]
+    return pa.Table.from_arrays([*columns, *map(pa.array, sums)], names=[*keys, *values])
 
 
 def _is_summed(summed: pa.Table, value: str) -> bool:
@@ -315,7 +307,7 @@ def _read_sums(summed: pa.Table, value: str) -> np.ndarray:
 
 def _narrow_columns(table: pa.Table) -> pa.Table:
     """Wide columns that need not be are int64 again."""
-    for i, field in enumerate(table.schema):
+    for i, field in enumerate(table.schema if any(map(is_wide, table.schema.types)) else ()):
         if is_wide(field.type):
             table = table.set_column(i, field.name, narrow_column(whole_column(table[field.name])))
     return table
@@ -351,4 +343,4 @@ def _find_extent(values: np.ndarray) -> int:
 
 def versions(table: pa.Table) -> np.ndarray:
     """The version column as numpy int64."""
-    return to_numpy(table[VERSION].combine_chunks())
+    return to_numpy(whole_column(table[VERSION]))

@@ -11,6 +11,7 @@ Each stored array is an :class:`Array`, which checks the blocks of the file that
 from __future__ import annotations
 
 import zlib
+from bisect import bisect_left
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -139,13 +140,15 @@ def say_damaged(place: Place, what: str) -> IntegrityProblem:
     return IntegrityProblem(f"a stored run is damaged: {what}", kind="damaged-run", place=place.name, hint=place.hint)
 
 
-#: As many distinct numbers at most are kept as a list, since a place is one byte then; of columns with more than a few rows, since the list
-#: stands in the header as text.
-LISTED, FEW = 256, 32
+#: As many distinct numbers at most are kept as a list, since a place is one byte then.
+LISTED = 256
+#: A run of fewer rows looks for no numbers, and no texts, that repeat: most runs are of a small batch, and merged soon.
+FEW = FEW_TEXTS = 1024
 UINT16 = 2**16 - 1
 #: As many rows show whether texts repeat: to find out by all of 100,000 that they do not takes 100 ms, and their sort 6.
 SAMPLE = 1024
 UNSIGNED = (np.dtype(np.uint8), np.dtype(np.uint16), np.dtype(np.uint32), np.dtype(np.uint64))
+LARGEST = tuple(int(np.iinfo(type_).max) for type_ in UNSIGNED)
 #: The Arrow type of one decoded value for each name in a file.
 TYPES = {
     "int": pa.int64(),
@@ -204,7 +207,7 @@ def is_number(type_: pa.DataType) -> bool:
 
 def narrow(codes: np.ndarray, largest: int) -> np.ndarray:
     """Codes from 0 to ``largest`` in the narrowest unsigned type."""
-    return codes.astype(next(t for t in UNSIGNED if largest <= np.iinfo(t).max), copy=False)
+    return codes.astype(UNSIGNED[bisect_left(LARGEST, largest)], copy=False)
 
 
 @dataclass(frozen=True)
@@ -443,6 +446,8 @@ def encode(column: pa.Array) -> Numbers | Texts | Plain:
     kind = NAMES[column.type]
     if kind == "string":
         # Dictionary-encoding is the dearest part of a run with long texts: a sample tells when it would be in vain.
+        if len(column) < FEW_TEXTS:
+            return Plain(column)
         if len(column) > SAMPLE and len(pc.unique(column.slice(0, SAMPLE))) * 2 > SAMPLE:
             return Plain(column)
         encoded = column.dictionary_encode(null_encoding="encode")

@@ -57,6 +57,8 @@ ALIGNMENT = 64
 #: has been verified.
 AT_ONCE_BYTES = 1 << 18
 HEADER = b"cumulus"
+#: Arrow would look at the environment for each run.
+IPC = pa.ipc.IpcWriteOptions()
 #: What is wrong with a run that is whole, and not the one that was written there.
 FOREIGN = "it is another one, by the root that the catalog has"
 FORMS = {"numbers": Numbers, "packed": Packed, "texts": Texts, "plain": Plain, "wide": Wide}
@@ -141,7 +143,7 @@ def _serialise(run: RunData) -> tuple[list[pa.Buffer | bytes], str]:
     fields = [pa.field(name, array.type) for name, array in zip(writer.names, writer.arrays, strict=True)]
     schema = pa.schema(fields, metadata={HEADER: _json(header).encode()})
     sink = pa.BufferOutputStream()
-    with pa.ipc.new_file(sink, schema) as ipc:
+    with pa.ipc.new_file(sink, schema, options=IPC) as ipc:
         if writer.arrays:
             ipc.write_batch(pa.RecordBatch.from_arrays(writer.arrays, schema=schema))
     body = sink.getvalue()

@@ -23,8 +23,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from cumulus_ops.catalog.records import Run
-from cumulus_ops.maps.columns import hash_columns, is_wide, narrow_column, to_numpy, whole_column
-from cumulus_ops.maps.deltas import VERSION, digits_of, join_digits, map_of, sum_deltas, value_column, value_names
+from cumulus_ops.maps.columns import alike, hash_columns, is_wide, narrow_column, take_rows, to_numpy, whole_column
+from cumulus_ops.maps.deltas import PLUS, VERSION, digits_of, join_digits, map_of, sum_deltas, value_column
 from cumulus_ops.maps.encodings import (
     NAMES,
     Array,
@@ -36,7 +36,6 @@ from cumulus_ops.maps.encodings import (
     encode,
     encode_numbers,
     encode_values,
-    extremes,
     frame_of,
     is_number,
     narrow,
@@ -203,28 +202,27 @@ def build_run(delta: pa.Table, path: AccessPath) -> RunData:
         delta: a delta table that has the keys which the path keeps; further value columns are left out.
         path: the access path.
     """
-    names = value_names(delta)
-    arrays = [
-        narrow_column(whole_column(delta[name])) for name in delta.column_names if name != VERSION and name not in names
-    ]
-    keys = dict(zip(range(len(arrays)) if path.keys is None else path.keys, arrays, strict=True))
-    versions = to_numpy(whole_column(delta[VERSION]))
+    keys, values = dict[int, pa.Array](), dict[str, pa.Array]()
+    places = itertools.count() if path.keys is None else iter(path.keys)
+    for name, chunked in zip(delta.column_names, delta.columns, strict=True):
+        column = narrow_column(whole_column(chunked))
+        if name == VERSION:
+            versions = to_numpy(column)
+        elif not name.startswith(PLUS):
+            keys[next(places)] = column
+        elif path.values is None or map_of(name) in path.values:
+            values[name[1:]] = column
     search, codes = _build_codes(keys, path, len(delta))
     packed = {part.key: part for part in search.parts}
     # Where the ordering column is among the parts of the code, the code's own order is that column's, too.
     order = _sort_rows(codes, versions, keys[path.order] if path.order >= 0 and path.order not in packed else None)
     if order is not None:
         codes, versions = codes[order], versions[order]
-    repeated = np.flatnonzero(codes[1:] == codes[:-1])  # rows whose code the next one has, too
-    first, second = pa.array(repeated), pa.array(repeated + 1)
-    hashed = [_take_sorted(keys[i], order) for i in path.bound[len(search.parts) :]] if len(repeated) else []
-    # Keys of one code are mixed only if neighbours among them differ somewhere: comparing neighbours is enough.
-    collides = any(not column.take(first).equals(column.take(second)) for column in hashed)
+    unique, collides = _compare_neighbours(codes, [keys[i] for i in path.bound[len(search.parts) :]], order)
     stored = Array(codes) if search.bits else None
-    kept = {name[1:]: name for name in names if path.values is None or map_of(name) in path.values}
-    values = {name: _take_sorted(whole_column(delta[column]), order) for name, column in kept.items()}
     encoded = encode_numbers(versions)
     assert encoded is not None  # without NULL
+    summed = {name: _encode_values(column, order) for name, column in values.items()}
     return RunData(
         path,
         len(delta),
@@ -232,21 +230,29 @@ def build_run(delta: pa.Table, path: AccessPath) -> RunData:
         stored,
         {position: _encode_key(key, packed.get(position), stored, order) for position, key in keys.items()},
         encoded,
-        {name: encode_values(column) for name, column in values.items()},
-        *extremes(versions),
-        not len(repeated),
+        {name: column for name, (column, _) in summed.items()},
+        *((encoded.frame.base, encoded.frame.base + encoded.frame.largest) if len(delta) else (0, 0)),
+        unique,
         collides,
-        {name: _bound_sums(column) for name, column in values.items()},
+        {name: magnitude for name, (_, magnitude) in summed.items()},
         codes[::FENCE_ROWS].copy() if stored is not None else codes[:0],
     )
 
 
+def _compare_neighbours(codes: np.ndarray, hashed: Sequence[pa.Array], order: np.ndarray | None) -> tuple[bool, bool]:
+    """Whether each code is there once; and whether rows of one code differ in a column that has a hash in it."""
+    equal = codes[1:] == codes[:-1]
+    if not equal.any():
+        return True, False
+    repeated = np.flatnonzero(equal)  # rows whose code the next one has, too
+    first, second = pa.array(repeated), pa.array(repeated + 1)
+    columns = [_take_sorted(column, order) for column in hashed]
+    # Keys of one code are mixed only if neighbours among them differ somewhere: comparing neighbours is enough.
+    return False, any(not column.take(first).equals(column.take(second)) for column in columns)
+
+
 def _take_sorted(column: pa.Array, order: np.ndarray | None) -> pa.Array:
-    if order is None:
-        return column
-    if pa.types.is_int64(column.type) and not column.null_count:
-        return pa.array(column.to_numpy()[order])
-    return column.take(pa.array(order))
+    return column if order is None else take_rows(column, order)
 
 
 def _encode_key(key: pa.Array, part: Part | None, codes: Array | None, order: np.ndarray | None) -> Column:
@@ -255,9 +261,15 @@ def _encode_key(key: pa.Array, part: Part | None, codes: Array | None, order: np
     return Packed(NAMES[key.type], part.frame, len(key), codes, part.shift, part.bits)
 
 
-def _bound_sums(column: pa.Array) -> float:
-    units = pc.cast(column, pa.float64()).to_numpy(zero_copy_only=False) if is_wide(column.type) else to_numpy(column)
-    return float(np.abs(units.astype(np.float64)).sum())
+def _encode_values(column: pa.Array, order: np.ndarray | None) -> tuple[Numbers | Wide, float]:
+    """A value column, sorted and encoded, and the sum of its magnitudes."""
+    if is_wide(column.type):
+        units = pc.cast(column, pa.float64()).to_numpy(zero_copy_only=False)
+        return encode_values(_take_sorted(column, order)), float(np.abs(units).sum())
+    units = to_numpy(column) if order is None else to_numpy(column)[order]
+    encoded = encode_numbers(units)
+    assert encoded is not None  # without NULL
+    return encoded, float(np.abs(units.astype(np.float64)).sum())
 
 
 def _build_codes(keys: Mapping[int, pa.Array], path: AccessPath, rows: int) -> tuple[Search, np.ndarray]:
@@ -353,12 +365,18 @@ def merge_runs(runs: Sequence[RunData], key_names: Sequence[str], committed: int
         committed: the newest committed epoch (inclusive), -1 for none.
         oldest_retained: epochs before this one are folded into it.
     """
-    values = list(dict.fromkeys(name for run in runs for name in run.values))
-    tables = []
-    for run in runs:
-        table = run.table(key_names, values)
-        versions = collapse_versions(to_numpy(table[VERSION].chunk(0)), committed, oldest_retained)
-        tables.append(table.set_column(table.column_names.index(VERSION), VERSION, pa.array(versions)))
+    versions = np.concatenate([run.versions.all_units() for run in runs])
+    columns = {key_names[i]: _join([run.keys[i].all() for run in runs]) for i in runs[0].keys}
+    columns[VERSION] = pa.array(collapse_versions(versions, committed, oldest_retained))
+    for name in dict.fromkeys(name for run in runs for name in run.values):
+        parts = [(run.values.get(name), run.rows) for run in runs]
+        columns[value_column(name)] = _join(
+            [pa.array(np.zeros(n, np.int64)) if c is None else c.all() for c, n in parts]
+        )
     # Runs are sorted, but by their own search codes, which mean something in their run alone: so they are summed like deltas that
     # come in any order, and sorted again, instead of being merged row by row, which Python could not do at this speed.
-    return sum_deltas(tables)
+    return sum_deltas([pa.table(columns)])
+
+
+def _join(columns: Sequence[pa.Array]) -> pa.Array:
+    return pa.concat_arrays(alike(columns))
