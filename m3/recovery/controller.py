@@ -55,7 +55,8 @@ def resume_points(clock: Clock, reports: Collection[Report]) -> tuple[Mapping[st
 
 @dataclass
 class Heartbeats:
-    """Signs of life. A node is taken for dead when none has come for a while (3.2.1); what it still sends then is not taken (its life is over)."""
+    """Signs of life. A node is taken for dead when none has come for a while (3.2.1); what it still sends then is not taken (its life is over).
+    The while has to be longer than any replay, or signs of life have to come beside the work: else a replay is begun again and again."""
 
     timeout_s: float
     last_s: dict[str, float] = field(default_factory=dict)
