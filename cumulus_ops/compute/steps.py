@@ -60,8 +60,10 @@ __all__ = [
 #: A batch is not to be blamed for damaged state either: every batch that touches it fails.
 EXCUSED = (errors.Conflict, errors.NotYet, errors.SetupProblem, errors.IntegrityProblem, OSError, EOFError)
 LOST = ("Py4JNetworkError", "SparkConnectGrpcException", "RetriesExceeded")  # the connection to Spark
-#: What Spark says of a session that a server which was started anew does not know, and of a process of its own that is gone.
-SESSION_GONE = re.compile(r"INVALID_HANDLE\.SESSION|NO_ACTIVE_SESSION|SESSION_(?:CHANGED|CLOSED|NOT_FOUND)")
+#: What Spark says of a session that a server which was started anew does not know, or one that is just being stopped; and of a process of its own that is gone.
+SESSION_GONE = re.compile(
+    r"INVALID_HANDLE\.SESSION|NO_ACTIVE_SESSION|SESSION_(?:CHANGED|CLOSED|NOT_FOUND)|stopped SparkContext|SparkContext was shut down"
+)
 PROCESS_GONE = re.compile(r"Python worker (?:exited|failed to connect)|EOFException|ExecutorLost|executor .*lost")
 LENGTH = 8_000
 LINE = 500

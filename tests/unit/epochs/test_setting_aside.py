@@ -296,6 +296,7 @@ def test_failures_count_wherever_they_happen_and_only_until_the_last(opened) -> 
         (KeyboardInterrupt(), "excused"),
         (IntegrityProblem("damaged"), "excused"),
         (PySparkException("[NO_ACTIVE_SESSION] No active Spark session found."), "excused"),
+        (PySparkException("Job 5 cancelled because SparkContext was shut down"), "excused"),
         (PySparkException("Python worker exited unexpectedly (crashed)"), "died"),
     ],
 )

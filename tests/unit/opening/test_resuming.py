@@ -47,6 +47,7 @@ ENDED = SparkException("EOFException occurred while reading the port number from
 UNAVAILABLE = SparkConnectGrpcException(
     '<_MultiThreadedRendezvous of RPC that terminated with:\n\tstatus = StatusCode.UNAVAILABLE\n\tdetails = "failed to \\"connect\\""\n\tdebug_error_string = "x"\n>'
 )
+STOPPED = SparkException("(java.lang.IllegalStateException) Cannot call methods on a stopped SparkContext.")
 WRONG = SparkException("[DIVIDE_BY_ZERO] Division by zero")
 
 
@@ -72,7 +73,7 @@ def failing(*errors: Exception) -> tuple[Callable[[Project], str], list[Exceptio
     return apply_all, left
 
 
-@pytest.mark.parametrize("error", [DROPPED, CLOSED, CHANGED, CRASHED, ENDED], ids=lambda e: str(e)[:20])
+@pytest.mark.parametrize("error", [DROPPED, CLOSED, CHANGED, CRASHED, ENDED, STOPPED], ids=lambda e: str(e)[:20])
 def test_what_is_lost_is_waited_for_and_the_step_begins_again(error: Exception, shop: Project) -> None:
     step, left = failing(error, error)
     assert step(shop) == "done"
