@@ -16,8 +16,10 @@ from cumulus_ops.catalog.records import Batch, NewRun, Run
 from cumulus_ops.compute.kernel import Events, run_statement
 from cumulus_ops.compute.reading import (
     DEFAULT_MEMORY,
+    WHOLE,
     BatchRef,
     OwnDeltas,
+    Part,
     StoredRuns,
     load_events,
     rows_of,
@@ -164,9 +166,9 @@ class Loaded:
     batches: tuple[BatchRef, ...]
     memory: int = DEFAULT_MEMORY
     columns: Mapping[str, Collection[str]] = field(default_factory=dict)
-    _cache: dict[str, tuple[tuple[int, int], dict[int, Events]]] = field(default_factory=dict)
+    _cache: dict[str, tuple[Part, dict[int, Events]]] = field(default_factory=dict)
 
-    def get(self, relation: str, sign: int, part: tuple[int, int] = (0, 1)) -> Events | None:
+    def get(self, relation: str, sign: int, part: Part = WHOLE) -> Events | None:
         """The events of a relation and sign, None if there are none. ``part``: (i, n) for the i-th of n parts; one part is remembered."""
         if relation not in self._cache or self._cache[relation][0] != part:
             self._cache.pop(relation, None)  # before the next part takes its room
@@ -176,7 +178,7 @@ class Loaded:
             self._cache[relation] = part, found
         return self._cache[relation][1].get(sign)
 
-    def parts(self, relation: str) -> list[tuple[int, int]]:
+    def parts(self, relation: str) -> list[Part]:
         """The parts that its events are to be taken in, so that each is within the memory."""
         rows = sum(f.rows for b in self.batches for f in b.files if f.relation == relation)
         number = -(-rows // rows_within(self.memory))

@@ -20,15 +20,34 @@ from pathlib import Path
 import pyarrow as pa
 
 from cumulus_ops.catalog.records import Clock, Run
-from cumulus_ops.compute.apply import Loaded, settle
+from cumulus_ops.compute.apply import Compute, Loaded, settle
 from cumulus_ops.compute.kernel import Events, run_statement
-from cumulus_ops.compute.reading import DEFAULT_MEMORY, EVER, BatchRef, OwnDeltas, StoredRuns, newest_version, rows_of
+from cumulus_ops.compute.reading import (
+    DEFAULT_MEMORY,
+    EVER,
+    WHOLE,
+    BatchRef,
+    OwnDeltas,
+    Part,
+    StoredRuns,
+    newest_version,
+    rows_of,
+)
 from cumulus_ops.layout.groups import Group
 from cumulus_ops.layout.plans import ProgramPlan
 from cumulus_ops.layout.statements import ReadPlan, StatementPlan
 from cumulus_ops.maps.runs import RunData
 
-__all__ = ["CorrectTask", "History", "States", "correct_history", "correct_statement", "is_due"]
+__all__ = [
+    "CorrectTask",
+    "History",
+    "States",
+    "correct_history",
+    "correct_statement",
+    "correcting",
+    "first_corrected",
+    "is_due",
+]
 
 
 @dataclass(frozen=True)
@@ -88,6 +107,18 @@ def is_due(task: CorrectTask) -> bool:
 
 def correct_history(task: CorrectTask, own: OwnDeltas) -> None:
     """The corrective deltas of all base maps, in one pass in dataflow order, into ``own``."""
+    bound = sum(rows_of(h.batches) for h in task.history)
+    settle(task.plan, first_corrected(task), task.plan.base, correcting(task), bound, own)
+
+
+def first_corrected(task: CorrectTask) -> set[str]:
+    """The maps that may have corrections, whatever others have; others than base maps among them."""
+    changed = {r.map for h in task.history for r in task.runs if not h.clock.covers(r.origin)}
+    return {name for other in changed for name in task.plan.dependents[other]}
+
+
+def correcting(task: CorrectTask, part: Part = WHOLE) -> Compute:
+    """What computes the corrections of a map, or one part of them."""
     groups = _groups(task)
 
     def compute(name: str, own: OwnDeltas) -> list[pa.Table]:
@@ -96,20 +127,20 @@ def correct_history(task: CorrectTask, own: OwnDeltas) -> None:
             for group in groups
             for statement in task.plan.statements[name]
             if statement.reads and statement.relation in group.relations
-            for table in _correct_statement(task.plan, statement, group, own)
+            for table in _correct_statement(task.plan, statement, group, own, part)
         ]
 
-    changed = {name for group in groups for name in group.new.maps}
-    first = {name for other in changed for name in task.plan.dependents[other]}
-    settle(task.plan, first, task.plan.base, compute, sum(rows_of(h.batches) for h in task.history), own)
+    return compute
 
 
-def _correct_statement(plan: ProgramPlan, statement: StatementPlan, group: _Group, own: OwnDeltas) -> list[pa.Table]:
+def _correct_statement(
+    plan: ProgramPlan, statement: StatementPlan, group: _Group, own: OwnDeltas, part: Part
+) -> list[pa.Table]:
     return correct_statement(
         statement,
         plan.groups[statement.target],
         newest_version(plan, group.history.batches, statement.relation),
-        lambda: group.loaded.get(statement.relation, statement.sign),
+        lambda: group.loaded.get(statement.relation, statement.sign, part),
         States(group.old, group.new, own),
     )
 

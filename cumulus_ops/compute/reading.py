@@ -29,9 +29,11 @@ __all__ = [
     "EVER",
     "SIGN",
     "STAMP",
+    "WHOLE",
     "BatchRef",
     "OpenedRuns",
     "OwnDeltas",
+    "Part",
     "StoredRuns",
     "events_of",
     "load_events",
@@ -199,6 +201,9 @@ opened_runs = OpenedRuns()
 
 
 EVER = 2**63 - 1  # after all versions
+#: The i-th of n parts.
+Part = tuple[int, int]
+WHOLE: Part = (0, 1)
 
 #: From so many deltas of one map on, they are written as soon as they are final.
 WRITTEN_ROWS = 100_000
@@ -257,7 +262,14 @@ class OwnDeltas:
         self._tables: dict[str, pa.Table] = {}
         self._runs: dict[AccessPath, RunData] = {}
         self._first: dict[str, int] = {}
+        self._others: dict[tuple[str, str], list[NewRun]] = {}
         self._written: dict[str, np.ndarray] = {}
+
+    def take(self, runs: Iterable[NewRun]) -> None:
+        """Read deltas of this step that other tasks have written, of maps of which this one has none."""
+        for run in runs:
+            self._first[run.map] = min(self._first.get(run.map, EVER), run.min_version)
+            self._others.setdefault((run.map, run.access_path), []).append(run)
 
     def put(self, name: str, delta: pa.Table, *, final: bool = False) -> None:
         """Set the summed deltas of a map. ``final``: they will not be set again."""
@@ -292,7 +304,11 @@ class OwnDeltas:
         return self._runs[path]
 
     def get(self, path: AccessPath) -> list[RunData]:
-        """The map's deltas as zero or one run."""
+        """The map's deltas as zero or one run; as several, if other tasks have written them."""
+        others = self._others.get((path.map, path.label))
+        if others is not None:
+            assert self._pack is not None
+            return [opened_runs.open(str(self._pack.root), run) for run in others]
         if path not in self._runs and not len(self._tables.get(path.map, ())):
             return []
         run = self._build(path)
@@ -400,7 +416,7 @@ def load_events(
     root: Path,
     batches: Sequence[BatchRef],
     relation: str,
-    part: tuple[int, int] = (0, 1),
+    part: Part = WHOLE,
     columns: Collection[str] | None = None,
 ) -> dict[int, Events]:
     """The events of one relation in some batches, as {sign: events}; only the columns that the program uses.
@@ -426,7 +442,7 @@ def read_events(
     root: Path,
     batches: Sequence[BatchRef],
     relation: str,
-    part: tuple[int, int] = (0, 1),
+    part: Part = WHOLE,
     columns: Collection[str] | None = None,
 ) -> pa.Table | None:
     """The stamped events of one relation as a table: its columns in physical form, ``_sign`` and ``_version``.
@@ -462,7 +478,7 @@ def _read(
     relation: Relation,
     types: Mapping[str, Type],
     stamp: int | None,
-    part: tuple[int, int],
+    part: Part,
 ) -> pa.Table:
     """A file's rows in physical form: how a log file stores a column is its own affair, and differs between files."""
     names = [*types, SIGN, *([STAMP] if stamp is None else [])]

@@ -24,15 +24,25 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from cumulus_ops.catalog.records import Run
-from cumulus_ops.compute.apply import Loaded, apply_statement, settle
+from cumulus_ops.compute.apply import Compute, Loaded, apply_statement, settle
 from cumulus_ops.compute.collected import collect, sum_doubles, window_rows
 from cumulus_ops.compute.correct import States, correct_statement
 from cumulus_ops.compute.kernel import Events
-from cumulus_ops.compute.reading import DEFAULT_MEMORY, EVER, BatchRef, OwnDeltas, StoredRuns, newest_version, rows_of
+from cumulus_ops.compute.reading import (
+    DEFAULT_MEMORY,
+    EVER,
+    WHOLE,
+    BatchRef,
+    OwnDeltas,
+    Part,
+    StoredRuns,
+    newest_version,
+    rows_of,
+)
 from cumulus_ops.compute.vector import Frame, evaluate
 from cumulus_ops.layout.plans import DerivedPlan, GroupLookup, InputPlan, ProgramPlan
 from cumulus_ops.layout.statements import StatementPlan
-from cumulus_ops.maps.columns import canonical, is_wide, physical_type, stack, to_numpy, total_column
+from cumulus_ops.maps.columns import canonical, hash_places, is_wide, physical_type, stack, to_numpy, total_column
 from cumulus_ops.maps.deltas import VERSION, delta_values, value_column, versions, with_values
 from cumulus_ops.maps.lookup import Probe, probe, read_since, read_slices, sum_points
 from cumulus_ops.maps.ordered import first_live, read_between
@@ -44,7 +54,17 @@ from m3.datatypes import TIMESTAMP
 from m3.evaluate import Value
 from m3.program import Derivation, Windowing
 
-__all__ = ["RefreshTask", "changes_of", "derive", "is_correction", "is_passed", "refresh_maps"]
+__all__ = [
+    "RefreshTask",
+    "bound_of_refresh",
+    "changes_of",
+    "derive",
+    "first_refreshed",
+    "is_correction",
+    "is_passed",
+    "refresh_maps",
+    "refreshing",
+]
 
 EPOCH = datetime.datetime(1970, 1, 1)
 NEVER = np.iinfo(np.int64).min
@@ -101,15 +121,16 @@ class _Rows:
     counts: np.ndarray
 
 
-def derive(plan: ProgramPlan, derived: DerivedPlan, states: States) -> list[pa.Table]:
+def derive(plan: ProgramPlan, derived: DerivedPlan, states: States, part: Part = WHOLE) -> list[pa.Table]:
     """The deltas of a derived map.
 
     Args:
         plan: the program's plan.
         derived: the derivation.
         states: the maps: as they were, what is new of base maps, and what this step has computed.
+        part: of the groups.
     """
-    groups = _find_changed(plan, derived, states)
+    groups = _find_changed(plan, derived, states, part)
     if groups is None:
         return []
     # A group's rows are computed anew at its start, and at each of its versions from there on, whether it is this step's or later.
@@ -143,7 +164,7 @@ def _distinct(derived: DerivedPlan) -> list[GroupLookup]:
     return list({i.lookup.path: i.lookup for i in derived.inputs if not i.given.at and i.kind != "now"}.values())
 
 
-def _find_changed(plan: ProgramPlan, derived: DerivedPlan, states: States) -> _Groups | None:
+def _find_changed(plan: ProgramPlan, derived: DerivedPlan, states: States, part: Part) -> _Groups | None:
     names = [f"k{i}" for i in range(_width(derived))]
     paths = [lookup.path for lookup in _distinct(derived)]
     tables = [
@@ -160,8 +181,16 @@ def _find_changed(plan: ProgramPlan, derived: DerivedPlan, states: States) -> _G
     else:
         table = table.group_by(names, use_threads=False).aggregate([(VERSION, "min")])
         since = to_numpy(table[f"{VERSION}_min"].combine_chunks())
-    keys = tuple(table[name].combine_chunks() for name in names)
-    return _Groups(keys, plan.versions.whole(since))
+    keys = [table[name].combine_chunks() for name in names]
+    mine = _rows_of_part(keys, len(since), part)
+    if mine is not None:
+        keys, since = [key.take(pa.array(mine)) for key in keys], since[mine]
+    return _Groups(tuple(keys), plan.versions.whole(since)) if len(since) else None
+
+
+def _rows_of_part(columns: Sequence[pa.Array], rows: int, part: Part) -> np.ndarray | None:
+    """The rows of one part of them; None for all. Which those are follows from what is in them, so that all tasks agree, in whatever order each has found them."""
+    return None if part == WHOLE else np.flatnonzero(hash_places(columns, rows, part[1]) == part[0])
 
 
 def _read_new(
@@ -401,12 +430,25 @@ def refresh_maps(task: RefreshTask, own: OwnDeltas, fresh: Loaded | None = None)
         own: gets the deltas; those of base maps that it has already, from a batch just applied, are new to the refresh.
         fresh: the events of the fresh batches, if somebody has loaded them already.
     """
+    first = first_refreshed(task) | {name for other in own.touched() for name in task.plan.dependents[other]}
+    settle(task.plan, first, task.plan.refreshed, refreshing(task, fresh), bound_of_refresh(task), own)
+
+
+def first_refreshed(task: RefreshTask) -> set[str]:
+    """The maps that may have deltas, whatever others have; others than refreshed ones among them."""
     plan = task.plan
-    step = _Step(task, fresh)
-    bound = rows_of(task.fresh) + rows_of(task.history) + sum(r.rows for r in task.runs)
     first = {name for b in task.fresh for r in b.relations() for name in plan.triggered.get(r, ())}
-    first |= {name for other in [*step.new.maps, *own.touched()] for name in plan.dependents[other]}
-    settle(plan, first, plan.refreshed, step.compute, bound, own)
+    return first | {name for r in task.runs if r.origin > task.refreshed for name in plan.dependents[r.map]}
+
+
+def bound_of_refresh(task: RefreshTask) -> int:
+    """At least as many as there are events in a refresh, changes of derived maps included."""
+    return rows_of(task.fresh) + rows_of(task.history) + sum(r.rows for r in task.runs)
+
+
+def refreshing(task: RefreshTask, fresh: Loaded | None = None, part: Part = WHOLE) -> Compute:
+    """What computes the deltas of a map, or one part of them."""
+    return _Step(task, fresh, part).compute
 
 
 def is_correction(task: RefreshTask, versions: np.ndarray) -> np.ndarray:
@@ -417,8 +459,8 @@ def is_correction(task: RefreshTask, versions: np.ndarray) -> np.ndarray:
 class _Step:
     """One refresh: its events and its states of the maps."""
 
-    def __init__(self, task: RefreshTask, fresh: Loaded | None) -> None:
-        self.task, self.plan = task, task.plan
+    def __init__(self, task: RefreshTask, fresh: Loaded | None, part: Part) -> None:
+        self.task, self.plan, self.part = task, task.plan, part
         self.all = StoredRuns(task.plan, task.root, task.runs)
         self.old = StoredRuns(task.plan, task.root, [r for r in task.runs if r.origin <= task.refreshed])
         self.new = StoredRuns(task.plan, task.root, [r for r in task.runs if r.origin > task.refreshed])
@@ -432,7 +474,7 @@ class _Step:
         """The unsummed deltas of one map."""
         derived = self.plan.derived.get(name)
         if derived is not None:
-            return derive(self.plan, derived, States(self.old, self.new, own))
+            return derive(self.plan, derived, States(self.old, self.new, own), self.part)
         return [
             table
             for statement in self.plan.statements[name]
@@ -447,13 +489,13 @@ class _Step:
         """What the events of a relation add: the new ones all, the old ones where they read something new."""
         target = self.plan.groups[statement.target]
         relation, sign = statement.relation, statement.sign
-        new = apply_statement(statement, target, self.fresh.get(relation, sign), self.all, own)
+        new = apply_statement(statement, target, self.fresh.get(relation, sign, self.part), self.all, own)
         batches = [b for b in self.history.batches if relation in b.relations()]
         if not batches:
             return [] if new is None else [new]
         states = States(self.old, self.new, own)
         newest = newest_version(self.plan, batches, relation)
-        old = correct_statement(statement, target, newest, lambda: self.history.get(relation, sign), states)
+        old = correct_statement(statement, target, newest, lambda: self.history.get(relation, sign, self.part), states)
         return old if new is None else [new, *old]
 
     def _of_changes(self, statement: StatementPlan, own: OwnDeltas) -> list[pa.Table]:
@@ -461,7 +503,8 @@ class _Step:
         target = self.plan.groups[statement.target]
         name = statement.relation
         if name not in self._changes:
-            self._changes[name] = changes_of(self.plan, name, own.get(self.plan.derived[name].group.path))
+            runs = own.get(self.plan.derived[name].group.path)
+            self._changes[name] = changes_of(self.plan, name, runs, part=self.part)
         new = apply_statement(statement, target, self._changes[name], self.all, own)
         newest = self.old.newest(self.plan.derived[name].group.path)
         states = States(self.old, self.new, own)
@@ -473,12 +516,17 @@ class _Step:
         if name not in self._stored:
             since = max(epoch_end(self.task.committed) + 1, self.task.floor)
             runs = self.old.get(self.plan.derived[name].group.path, since=since)
-            self._stored[name] = changes_of(self.plan, name, runs, since)
+            self._stored[name] = changes_of(self.plan, name, runs, since, part=self.part)
         return self._stored[name]
 
 
 def changes_of(
-    plan: ProgramPlan, name: str, runs: Sequence[RunData], since: int = -EVER, until: int = EVER
+    plan: ProgramPlan,
+    name: str,
+    runs: Sequence[RunData],
+    since: int = -EVER,
+    until: int = EVER,
+    part: Part = WHOLE,
 ) -> Events | None:
     """The deltas of a derived map as events weighted by their values, None if there are none.
 
@@ -487,6 +535,7 @@ def changes_of(
         name: the derived map, which has a trigger.
         runs: where its deltas are.
         since, until: only those with versions from one (inclusive) to the other (exclusive).
+        part: of the rows that are left.
     """
     trigger = plan.program.trigger(name, 0)
     assert trigger is not None
@@ -495,6 +544,11 @@ def changes_of(
     if table is None or not len(table):
         return None
     columns = {param: table[param].combine_chunks() for param in trigger.params}
+    mine = _rows_of_part([*columns.values()], len(table), part)
+    if mine is not None:
+        if not len(mine):
+            return None
+        table, columns = table.take(mine), {param: column.take(mine) for param, column in columns.items()}
     weights = delta_values(table, value_column(name))
     return Events(Frame(columns, len(table)), versions(table), weights)
 

@@ -11,17 +11,21 @@ import re
 import socket
 import sys
 from collections import deque
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from threading import Lock, Thread
 from typing import IO, TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
+from cumulus_ops.catalog.records import NewRun
 from cumulus_ops.compute.apply import ApplyTask
+from cumulus_ops.compute.correct import CorrectTask
 from cumulus_ops.compute.extend import ExtendTask
+from cumulus_ops.compute.portions import PortionTask, rows_concerned, run_levels
 from cumulus_ops.compute.reading import rows_of
+from cumulus_ops.compute.refresh import RefreshTask
 from cumulus_ops.compute.staged import MESSAGE, RESULT, Batches, finish_spread, plan_stages, result_batch, staged_steps
-from cumulus_ops.compute.steps import MinibatchTask, StepResult, Task, run_step
+from cumulus_ops.compute.steps import MergeTask, MinibatchTask, StepResult, Task, run_step
 from cumulus_ops.layout.partitioning import fixed_labels
 from cumulus_ops.layout.plans import ProgramPlan
 from cumulus_ops.project.errors import SetupProblem
@@ -275,19 +279,44 @@ class SparkExecutor:
     def run(self, task: Task) -> StepResult:
         """See :class:`~cumulus_ops.compute.steps.Executor`."""
         tasks = self._tasks(task)
-        if tasks > 1 and isinstance(task, MinibatchTask):
-            task = task.apply  # the refresh, one task, follows on its own
         if tasks == 1:
             return self._run_whole(task)
-        results = [StepResult.from_json(row[0]) for row in self._staged(task, tasks).collect()]  # type: ignore[arg-type]
-        written = tuple(r for result in results for r in result.runs)
-        return (
-            finish_spread(task, written, self._run_whole) if isinstance(task, ExtendTask) else StepResult(written, {})
-        )
+        match task:
+            case MinibatchTask():
+                return StepResult.together(self._run_staged(task.apply, tasks))  # the refresh follows on its own
+            case ApplyTask():
+                return StepResult.together(self._run_staged(task, tasks))
+            case ExtendTask():
+                written = StepResult.together(self._run_staged(task, tasks)).runs
+                return finish_spread(task, written, self._run_whole)
+            case MergeTask():
+                return StepResult.together(self._run_beside(task.cut(tasks)))
+            case RefreshTask() | CorrectTask():
+                return self._run_levels(task, tasks)
+        raise AssertionError(f"{type(task).__name__} is one task")
 
     def _run_whole(self, task: Task) -> StepResult:
-        (row,) = self.session.range(0, 1, 1, 1).mapInArrow(_whole_step(task), RESULT).collect()
-        return StepResult.from_json(row[0])
+        (result,) = self._run_beside([task])
+        return result
+
+    def _run_beside(self, tasks: Sequence[Task]) -> list[StepResult]:
+        """Run tasks that do not need each other, as one job."""
+        frame = self.session.range(0, len(tasks), 1, len(tasks)).mapInArrow(_whole_steps(tasks), RESULT)
+        return [StepResult.from_json(row[0]) for row in frame.collect()]
+
+    def _run_levels(self, task: RefreshTask | CorrectTask, tasks: int) -> StepResult:
+        results: list[StepResult] = []
+
+        def run(portions: list[PortionTask]) -> Iterable[NewRun]:
+            done = self._run_beside(portions)
+            results.extend(done)
+            return (written for result in done for written in result.runs)
+
+        run_levels(task, tasks, self._settings.rows_per_task, run)
+        return StepResult.together(results)
+
+    def _run_staged(self, task: ApplyTask | ExtendTask, tasks: int) -> list[StepResult]:
+        return [StepResult.from_json(row[0]) for row in self._staged(task, tasks).collect()]
 
     def close(self) -> None:
         """Stop the session if this executor started it; one that this process had already is for who did."""
@@ -299,12 +328,22 @@ class SparkExecutor:
 
     def _tasks(self, task: Task) -> int:
         apply = task.apply if isinstance(task, MinibatchTask) else task
-        if not isinstance(apply, ApplyTask | ExtendTask) or (isinstance(apply, ExtendTask) and not apply.spread):
-            return 1
-        wanted = -(-rows_of([apply.batch]) // self._settings.rows_per_task)
-        tasks = max(1, min(wanted, _parallelism(self.session)))
-        alone = tasks > 1 and plan_stages(apply, tasks, fixed_labels(apply.plan, self._layout)).layout.alone
-        return 1 if alone else tasks
+        match apply:
+            case MergeTask():
+                rows = apply.rows
+            case RefreshTask() | CorrectTask():
+                rows = rows_concerned(apply)
+            case ApplyTask():
+                rows = rows_of([apply.batch])
+            case ExtendTask() if apply.spread:
+                rows = rows_of([apply.batch])
+            case _:
+                return 1
+        tasks = max(1, min(-(-rows // self._settings.rows_per_task), _parallelism(self.session)))
+        if tasks > 1 and isinstance(apply, ApplyTask | ExtendTask):
+            alone = plan_stages(apply, tasks, fixed_labels(apply.plan, self._layout)).layout.alone
+            return 1 if alone else tasks
+        return tasks
 
     def _staged(self, task: ApplyTask | ExtendTask, tasks: int) -> DataFrame:
         frame = self.session.range(0, tasks, 1, tasks).selectExpr("cast(id as int) as destination", *EMPTY_MESSAGE)
@@ -331,9 +370,12 @@ def _passed_on(batches: Batches) -> Batches:
     yield from batches
 
 
-def _whole_step(task: Task) -> Callable[[Batches], Batches]:
+def _whole_steps(tasks: Sequence[Task]) -> Callable[[Batches], Batches]:
+    """Runs the tasks with the numbers that it is sent."""
+
     def step(batches: Batches) -> Batches:
-        for _ in batches:
-            yield result_batch(run_step(task))
+        for batch in batches:
+            for number in batch.column(0).to_pylist():
+                yield result_batch(run_step(tasks[number]))
 
     return step

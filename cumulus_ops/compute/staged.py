@@ -27,7 +27,7 @@ from cumulus_ops.layout.costs import REPLICATED, Label, Labels, Ref, used_column
 from cumulus_ops.layout.partitioning import choose_layout
 from cumulus_ops.layout.plans import ProgramPlan
 from cumulus_ops.layout.stages import Schedule, Shipment, Stage, schedule
-from cumulus_ops.maps.columns import hash_columns, stack
+from cumulus_ops.maps.columns import hash_places, stack
 from cumulus_ops.maps.deltas import sum_deltas
 from cumulus_ops.project.processes import reach
 
@@ -269,8 +269,7 @@ def _split(table: pa.Table, by: Label, tasks: int) -> Iterator[tuple[int, pa.Tab
     if by == REPLICATED:
         yield from ((destination, table) for destination in range(tasks))
         return
-    hashes = hash_columns([table[c].combine_chunks() for c in by], len(table))
-    places = (((hashes >> np.uint64(32)) * np.uint64(tasks)) >> np.uint64(32)).astype(np.int64)
+    places = hash_places([table[c].combine_chunks() for c in by], len(table), tasks)
     order = np.argsort(places, kind="stable")
     bounds = np.searchsorted(places[order], np.arange(tasks + 1))
     for destination in range(tasks):

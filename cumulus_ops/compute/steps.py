@@ -11,8 +11,8 @@ import json
 import re
 import traceback
 from collections import Counter
-from collections.abc import Mapping, Sequence
-from dataclasses import astuple, dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import astuple, dataclass, replace
 from functools import lru_cache
 from pathlib import Path
 from typing import Protocol
@@ -24,6 +24,7 @@ from cumulus_ops.catalog.records import NewRun, Run
 from cumulus_ops.compute.apply import ApplyTask, apply_events
 from cumulus_ops.compute.correct import CorrectTask, correct_history
 from cumulus_ops.compute.extend import ExtendTask, extend_groups
+from cumulus_ops.compute.portions import PortionTask, compute_portion
 from cumulus_ops.compute.reading import DEFAULT_MEMORY, OwnDeltas, opened_runs
 from cumulus_ops.compute.refresh import RefreshTask, is_correction, refresh_maps
 from cumulus_ops.layout.plans import ProgramPlan
@@ -148,6 +149,21 @@ class MergeTask:
     memory: int = DEFAULT_MEMORY
     label: str = ""
 
+    @property
+    def rows(self) -> int:
+        """How many rows are merged."""
+        return sum(run.rows for _, runs in self.tiers for run in runs)
+
+    def cut(self, tasks: int) -> list[MergeTask]:
+        """The same as several tasks, with about as many rows each: copies are merged independently of each other."""
+        shares: list[list[tuple[AccessPath, tuple[Run, ...]]]] = [[] for _ in range(min(tasks, len(self.tiers)))]
+        rows = [0] * len(shares)
+        for tier in sorted(self.tiers, key=lambda tier: -sum(run.rows for run in tier[1])):
+            least = rows.index(min(rows))
+            shares[least].append(tier)
+            rows[least] += sum(run.rows for run in tier[1])
+        return [replace(self, tiers=tuple(share)) for share in shares]
+
 
 @dataclass(frozen=True)
 class MinibatchTask:
@@ -163,7 +179,7 @@ class MinibatchTask:
         return self.apply.plan
 
 
-Task = ApplyTask | MinibatchTask | CorrectTask | RefreshTask | ExtendTask | MergeTask
+Task = ApplyTask | MinibatchTask | CorrectTask | RefreshTask | PortionTask | ExtendTask | MergeTask
 
 
 @dataclass(frozen=True)
@@ -184,6 +200,16 @@ class StepResult:
         return json.dumps({"runs": runs, "corrected": dict(self.corrected), **more})
 
     @staticmethod
+    def together(results: Iterable[StepResult]) -> StepResult:
+        """What several tasks did, as one."""
+        runs, unread, corrected = list[NewRun](), list[tuple[str, str, str]](), Counter[int]()
+        for result in results:
+            runs += result.runs
+            corrected.update(result.corrected)
+            unread += result.unread
+        return StepResult(tuple(runs), dict(corrected), unread=tuple(unread))
+
+    @staticmethod
     def from_json(text: str) -> StepResult:
         """Inverse of :meth:`to_json`."""
         data = json.loads(text)
@@ -197,7 +223,7 @@ def run_step(task: Task) -> StepResult:
     if isinstance(task, MergeTask):
         reach("merge.before-files")
         return _merge(task)
-    given = task.apply if isinstance(task, MinibatchTask) else task
+    given = task.apply if isinstance(task, MinibatchTask) else task.step if isinstance(task, PortionTask) else task
     opened_runs.limit(given.memory // 4)
     passing = given.passing if isinstance(given, ExtendTask) else None
     own = OwnDeltas(task.plan, Pack(given.root, given.label), given.memory // 4, passing)
@@ -220,6 +246,13 @@ def run_step(task: Task) -> StepResult:
             reach("correct.before-files")
             correct_history(task, own)
             corrected = count_by_epoch(own.versions())
+        case PortionTask():
+            compute_portion(task, own)
+            corrected = (
+                _count_refreshed(task.step, own)
+                if isinstance(task.step, RefreshTask)
+                else count_by_epoch(own.versions())
+            )
         case ExtendTask():
             extend_groups(task, own)
     return StepResult(own.finish(), corrected, isinstance(task, MinibatchTask))

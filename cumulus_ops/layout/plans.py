@@ -260,6 +260,15 @@ class ProgramPlan:
         """The stratum of each map."""
         return {name: place for place, stratum in enumerate(self.strata) for name in stratum}
 
+    @cached_property
+    def level_of(self) -> dict[str, int]:
+        """How deep in the dataflow each map is: what it follows from is in lower levels, or, if it is in a cycle, in its own stratum."""
+        levels = [0] * len(self.strata)
+        for place, stratum in enumerate(self.strata):
+            for other in {self.place_of[name] for map_ in stratum for name in self.dependents[map_]} - {place}:
+                levels[other] = max(levels[other], levels[place] + 1)
+        return {name: levels[place] for name, place in self.place_of.items()}
+
     def is_repeated(self, name: str) -> bool:
         """Whether a map is in a cycle: computed in rounds."""
         return self.cyclic[self.place_of[name]]

@@ -36,6 +36,7 @@ __all__ = [
     "canonical",
     "from_words",
     "hash_columns",
+    "hash_places",
     "hash_texts",
     "is_wide",
     "join_limbs",
@@ -352,6 +353,12 @@ def hash_columns(columns: Sequence[pa.Array], rows: int) -> np.ndarray:
             hashed = np.where(column.is_valid().to_numpy(zero_copy_only=False), hashed, NULL_HASH)
         result = mix(result * MULTIPLIER + hashed + MULTIPLIER)
     return result
+
+
+def hash_places(columns: Sequence[pa.Array], rows: int, number: int) -> np.ndarray:
+    """Which of ``number`` tasks each row goes to: a range of the hashes of ``columns`` each, the same in every process (int64)."""
+    hashes = hash_columns(columns, rows)
+    return (((hashes >> np.uint64(32)) * np.uint64(number)) >> np.uint64(32)).astype(np.int64)
 
 
 def mix(x: np.ndarray) -> np.ndarray:

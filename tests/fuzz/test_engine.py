@@ -26,6 +26,7 @@ from tests.fuzz.queries import make_query
 from tests.fuzz.schema import RELATIONS, Batch, left_over, make_batches
 from tests.fuzz.timed import day_of, timed
 from tests.support.odd_names import ODD, Naming
+from tests.support.portions import InPortions
 from tests.support.projects import append_events, make_project
 from tests.support.views_in_error import engine_answer, interpreter_answer
 
@@ -80,6 +81,11 @@ def test_engine_has_what_the_interpreter_has_with_odd_names(tmp_path: Path) -> N
 @pytest.mark.parametrize("number", range(-(-PROJECTS // 4)))
 def test_engine_has_what_the_interpreter_has_as_time_goes_on(number: int, tmp_path: Path) -> None:
     follow(BASE + 200_000 + number * 50, tmp_path, goes_on=True)
+
+
+@pytest.mark.parametrize("number", range(-(-PROJECTS // 8)))
+def test_engine_has_what_the_interpreter_has_in_portions(number: int, tmp_path: Path) -> None:
+    follow(BASE + 300_000 + number * 50, tmp_path, executor=InPortions(3), goes_on=number % 2 == 0)
 
 
 def follow(

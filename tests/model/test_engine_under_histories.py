@@ -3,6 +3,7 @@ serial interpreter; and for programs with versions by event, every pass of corre
 
 from __future__ import annotations
 
+import dataclasses
 import os
 from pathlib import Path
 
@@ -14,6 +15,7 @@ from tests.model.test_engine_against_interpreter import PROGRAMS
 from tests.support.eventual import Eventual
 from tests.support.hashed import check_hashes
 from tests.support.histories import Local, Played, play, random_history
+from tests.support.portions import InPortions
 from tests.support.projects import interpret, make_project, oracle_maps
 from tests.support.random_programs import RELATIONS
 
@@ -21,6 +23,9 @@ from tests.support.random_programs import RELATIONS
 SEEDS = range(int(os.environ.get("HISTORIES", "1")))
 BY_EVENT = [name for name, given in PROGRAMS.items() if "program" in given]
 FROM_SQL = [name for name in PROGRAMS if name not in BY_EVENT and name != "failing"]
+
+#: Those with the most derivations, and the most corrections.
+IN_PORTIONS = [*FROM_SQL, *BY_EVENT] if len(SEEDS) > 1 else ["beyond rings", "ordered-sequential"]
 
 
 def agree(program: Program, played: Played) -> None:
@@ -53,3 +58,17 @@ def test_corrections_are_those_of_the_protocol(name: str, tmp_path: Path) -> Non
             corrected += model.corrected
             check_hashes(rt)
     assert corrected > 0, "no history has made a correction necessary"
+
+
+@pytest.mark.parametrize("name", IN_PORTIONS)
+def test_steps_in_portions_agree(name: str, tmp_path: Path) -> None:
+    executor = InPortions(3)
+    for seed in SEEDS:
+        project = make_project(tmp_path / str(seed), RELATIONS, **PROGRAMS[name])
+        initialise(project)
+        with open_runtime(project) as opened:
+            rt = dataclasses.replace(opened, executor=executor)
+            model = Eventual(rt.program) if name in BY_EVENT else None
+            agree(rt.program, play(random_history(1_000 + seed), [Local(rt)], model))
+            check_hashes(rt)
+    assert executor.portions, "nothing was refreshed, and nothing corrected"

@@ -1,0 +1,127 @@
+"""A step in portions: several tasks at a time, each of which computes a part of the deltas of some maps, level by level of the dataflow.
+
+Maps of one level do not read each other. So their deltas can be computed by tasks that know nothing of each other, each for some of the
+events, and for some of the groups of derived maps (a range of their hashes). Each writes what it has computed; the tasks of the next levels read
+that like stored runs. Runs are multisets: that several have deltas of the same key is no matter.
+
+Maps that are computed from each other are one portion: it visits them until nothing changes. When little is left to do, one task does all of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable
+from dataclasses import dataclass
+
+from cumulus_ops.catalog.records import NewRun
+from cumulus_ops.compute.apply import settle
+from cumulus_ops.compute.correct import CorrectTask, correcting, first_corrected
+from cumulus_ops.compute.reading import WHOLE, OwnDeltas, Part, rows_of
+from cumulus_ops.compute.refresh import RefreshTask, bound_of_refresh, first_refreshed, refreshing
+from cumulus_ops.layout.plans import ProgramPlan
+
+__all__ = ["PortionTask", "compute_portion", "rows_concerned", "run_levels"]
+
+
+@dataclass(frozen=True)
+class PortionTask:
+    """A ``part`` of the deltas that a step adds to the maps ``first``, and to others that are ``allowed`` and follow from these. ``written``: the deltas
+    of the step that there are already, none of which is of these maps."""
+
+    step: RefreshTask | CorrectTask
+    first: tuple[str, ...]
+    allowed: frozenset[str]
+    part: Part
+    written: tuple[NewRun, ...]
+
+    @property
+    def plan(self) -> ProgramPlan:
+        """The program's plan."""
+        return self.step.plan
+
+
+def compute_portion(task: PortionTask, own: OwnDeltas) -> None:
+    """The deltas of a portion, into ``own``."""
+    step, plan = task.step, task.plan
+    own.take(task.written)
+    if isinstance(step, RefreshTask):
+        compute, bound = refreshing(step, part=task.part), bound_of_refresh(step)
+    else:
+        compute, bound = correcting(step, task.part), sum(rows_of(h.batches) for h in step.history)
+    settle(plan, task.first, task.allowed, compute, bound, own)
+
+
+def rows_concerned(step: RefreshTask | CorrectTask) -> int:
+    """About how many rows a step goes through: events, and what is new of the maps."""
+    if isinstance(step, CorrectTask):
+        return sum(rows_of(h.batches) for h in step.history)
+    new: dict[str, int] = {}
+    for run in step.runs:
+        if run.origin > step.refreshed:
+            new[run.map] = max(new.get(run.map, 0), run.rows)
+    return rows_of(step.fresh) + rows_of(step.history) + sum(new.values())
+
+
+def run_levels(
+    step: RefreshTask | CorrectTask,
+    tasks: int,
+    rows_per_task: int,
+    run: Callable[[list[PortionTask]], Iterable[NewRun]],
+) -> None:
+    """Do a step in portions.
+
+    Args:
+        step: what is to be done.
+        tasks: in how many parts the maps of a level are computed.
+        rows_per_task: when nothing that is left goes through as many rows, one task does all of it.
+        run: runs portions of one level, at the same time if it likes, and returns what they have written.
+    """
+    plan = step.plan
+    if isinstance(step, RefreshTask):
+        first, allowed = first_refreshed(step), plan.refreshed
+    else:
+        first, allowed = first_corrected(step), plan.base
+    waiting = first & allowed
+    written: list[NewRun] = []
+    last = rows_concerned(step)
+    while waiting:
+        left = _reached(plan, waiting, allowed)
+        if max(last, _events(step, left)) < rows_per_task:
+            run([PortionTask(step, tuple(sorted(waiting)), left, WHOLE, tuple(written))])
+            return
+        level = min(plan.level_of[name] for name in waiting)
+        here = {name for name in waiting if plan.level_of[name] == level}
+        new = list(run(_cut(step, here, tasks, tuple(written))))
+        last = sum(r.rows for r in new)
+        written += new
+        after = {other for r in new for other in plan.dependents[r.map] if plan.level_of[other] > level}
+        waiting = (waiting - here) | (after & allowed)
+
+
+def _reached(plan: ProgramPlan, names: Iterable[str], allowed: Collection[str]) -> frozenset[str]:
+    """These maps, and those that may have deltas because they have."""
+    found, waiting = set[str](), [*names]
+    while waiting:
+        name = waiting.pop()
+        if name not in found:
+            found.add(name)
+            waiting += [other for other in plan.dependents[name] if other in allowed]
+    return frozenset(found)
+
+
+def _events(step: RefreshTask | CorrectTask, names: Iterable[str]) -> int:
+    """How many events those of some maps go through that events add to."""
+    relations = {statement.relation for name in names for statement in step.plan.statements[name]}
+    groups = [step.fresh] if isinstance(step, RefreshTask) else [h.batches for h in step.history]
+    return sum(f.rows for batches in groups for b in batches for f in b.files if f.relation in relations)
+
+
+def _cut(
+    step: RefreshTask | CorrectTask, names: set[str], tasks: int, written: tuple[NewRun, ...]
+) -> list[PortionTask]:
+    """The portions of some maps of one level."""
+    plan = step.plan
+    cycles = [plan.strata[place] for place in sorted({plan.place_of[name] for name in names if plan.is_repeated(name)})]
+    alone = [PortionTask(step, cycle, frozenset(cycle), WHOLE, written) for cycle in cycles]
+    others = tuple(sorted(name for name in names if not plan.is_repeated(name)))
+    shares = [PortionTask(step, others, frozenset(others), (i, tasks), written) for i in range(tasks)]
+    return [*(shares if others else []), *alone]

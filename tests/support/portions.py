@@ -1,0 +1,45 @@
+"""Steps in portions without Spark: one after the other, as several tasks would do them at the same time."""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Iterable, Sequence
+
+from cumulus_ops.catalog.records import NewRun
+from cumulus_ops.compute.correct import CorrectTask
+from cumulus_ops.compute.portions import PortionTask, run_levels
+from cumulus_ops.compute.refresh import RefreshTask
+from cumulus_ops.compute.steps import InProcess, MergeTask, MinibatchTask, StepResult, Task, run_step
+
+__all__ = ["InPortions"]
+
+
+class InPortions(InProcess):
+    """Refreshes, corrects and merges as Spark does what is large. ``portions``: how many of refreshes and corrections there were. ``rows``: with fewer that are left, one task does the rest."""
+
+    def __init__(self, tasks: int, rows: int = 2) -> None:
+        self.tasks, self.rows, self.portions = tasks, rows, 0
+
+    def run(self, task: Task) -> StepResult:
+        """See :class:`cumulus_ops.compute.steps.Executor`."""
+        match task:
+            case MinibatchTask():
+                return super().run(task.apply)  # the refresh follows on its own
+            case MergeTask():
+                return StepResult.together(self._run_all(task.cut(self.tasks)))
+            case RefreshTask() | CorrectTask():
+                results: list[StepResult] = []
+
+                def run(portions: list[PortionTask]) -> Iterable[NewRun]:
+                    results.extend(done := self._run_all(portions))
+                    return [run for result in done for run in result.runs]
+
+                run_levels(task, self.tasks, self.rows, run)
+                return StepResult.together(results)
+        return super().run(task)
+
+    def _run_all(self, tasks: Sequence[Task]) -> list[StepResult]:
+        """There and back as text, from the last to the first: they have nothing to say to each other."""
+        self.portions += sum(isinstance(task, PortionTask) for task in tasks)
+        done = [StepResult.from_json(run_step(pickle.loads(pickle.dumps(task))).to_json()) for task in reversed(tasks)]
+        return done[::-1]
