@@ -36,11 +36,13 @@ __all__ = [
     "PROGRAM",
     "SHOWS",
     "SINCE",
+    "UNREADABLE",
     "UPTO",
     "WITHOUT",
     "Mark",
     "Published",
     "conflict_problem",
+    "contradicts_itself",
     "count_rows",
     "find_mark",
     "first_rows",
@@ -53,6 +55,7 @@ __all__ = [
     "read_version",
     "restored_problem",
     "sign_commit",
+    "telling_damage",
     "unreadable_problem",
 ]
 
@@ -140,7 +143,8 @@ def find_mark(table: DeltaTable, path: Path, owner: Identity, *, is_adopted: boo
     if value is None:
         if is_adopted:
             return None
-        newest = next((c[INSTALLATION] for c in table.history(20) if INSTALLATION in c), None)
+        with telling_damage(path):
+            newest = next((c[INSTALLATION] for c in table.history(LOOKED_AT) if INSTALLATION in c), None)
         whose = (
             "is not one that this project has written" if newest is None else f"is that of installation {newest[:8]}"
         )
@@ -203,6 +207,8 @@ IN_ERROR, SINCE, UPTO, SHOWS, OF = (
 #: Operations after which a table has the rows that it had.
 SAME_ROWS = ("OPTIMIZE", "VACUUM START", "VACUUM END", "SET TBLPROPERTIES")
 ATTEMPTS = 3
+#: So many commits of others may come after one of ours that is looked for.
+LOOKED_AT = 20
 NOTICE = (IN_ERROR, SINCE, UPTO, SHOWS, OF)
 
 
@@ -403,7 +409,7 @@ def first_rows(path: Path, version: int, limit: int) -> pa.Table:
     Raises:
         IntegrityProblem: the folder holds no such version that can be read.
     """
-    with _telling_damage(path):
+    with telling_damage(path):
         return DeltaTable(str(path), version=version).to_pyarrow_dataset().head(limit)
 
 
@@ -413,12 +419,17 @@ def count_rows(path: Path, version: int) -> int:
     Raises:
         IntegrityProblem: the folder holds no such version that can be read.
     """
-    with _telling_damage(path):
+    with telling_damage(path):
         return int(DeltaTable(str(path), version=version).to_pyarrow_dataset().count_rows())
 
 
 @contextmanager
-def _telling_damage(path: Path) -> Iterator[None]:
+def telling_damage(path: Path) -> Iterator[None]:
+    """Let what the library says of a table be said as a problem of ours.
+
+    Raises:
+        IntegrityProblem: it said something.
+    """
     try:
         yield
     except (DeltaError, OSError, pa.ArrowException) as problem:
@@ -458,7 +469,7 @@ def rewrite_version(path: Path, version: int, rows: pa.Table) -> bool:
     """
     draft = path.with_name(f".{path.name}.again")
     shutil.rmtree(draft, ignore_errors=True)
-    with _telling_damage(path):
+    with telling_damage(path):
         table = DeltaTable(str(path), version=version)
         files = [PurePosixPath(uri).name for uri in table.file_uris()]
         sizes = pa.table(table.get_add_actions(flatten=True))["size_bytes"].to_pylist()
@@ -487,11 +498,31 @@ def _open_kept(path: Path, table: DeltaTable) -> DeltaTable:
     return table if same == table.version() else DeltaTable(str(path), version=same)
 
 
+def contradicts_itself(path: Path, installation: str) -> bool:
+    """Whether the newest epoch of an installation's table has another transaction than its commit says, or none: a digit of the log is another one. Not for tables
+    from before there were any.
+
+    Raises:
+        IntegrityProblem: the log cannot be read.
+    """
+    table = open_table(path)
+    if table is None:
+        return False
+    value = table.transaction_version(_name_application(installation))
+    with telling_damage(path):
+        commit = next((c for c in table.history(LOOKED_AT) if c.get(INSTALLATION) == installation and EPOCH in c), None)
+    if commit is None or value is None:
+        return commit is not None
+    mark = Mark.of(value)
+    return (str(mark.generation), str(mark.number)) != (str(generation_of(commit)), commit[EPOCH])
+
+
 def _history(path: Path) -> list[dict[str, Any]]:
     """The commits, newest first. They are numbered backwards from the version that was loaded, so a commit that comes
     in between shifts the numbers: read again until none did."""
-    while True:
-        table = DeltaTable(str(path))
-        history: list[dict[str, Any]] = table.history()
-        if DeltaTable(str(path)).version() == table.version():
-            return history
+    with telling_damage(path):
+        while True:
+            table = DeltaTable(str(path))
+            history: list[dict[str, Any]] = table.history()
+            if DeltaTable(str(path)).version() == table.version():
+                return history

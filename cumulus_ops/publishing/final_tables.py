@@ -31,6 +31,7 @@ from cumulus_ops.publishing.delta_tables import (
     open_table,
     read_version,
     sign_commit,
+    telling_damage,
     unreadable_problem,
 )
 
@@ -202,7 +203,8 @@ def _find_appended(opened: FinalTable, since: int, before: int) -> dict[int, int
         return {}
     found: dict[int, int] = {}
     appends, newest = 0, table.version()
-    commits = table.history()
+    with telling_damage(opened.path):
+        commits = table.history()
     if (
         DeltaTable(str(opened.path)).version() != newest
     ):  # commits are numbered backwards: one that comes in between shifts them

@@ -19,7 +19,7 @@ from cumulus_ops.epochs.finals import publish_lost_finals
 from cumulus_ops.opening.runtime import Runtime
 from cumulus_ops.project.errors import CumulusError, IntegrityProblem, ViewInError
 from cumulus_ops.project.processes import reach
-from cumulus_ops.publishing.delta_tables import open_table, read_version, rewrite_version
+from cumulus_ops.publishing.delta_tables import contradicts_itself, open_table, read_version, rewrite_version
 from cumulus_ops.publishing.final_tables import final_table
 from cumulus_ops.publishing.publishing import publish_anew
 from cumulus_ops.query.answers import SealedView, find_sealed_views, read_final_rows
@@ -107,12 +107,24 @@ def _look(rt: Runtime, path: Path, epoch: int, version: int, count: int | None, 
         # an earlier one that is gone was let go by whoever owns the table (VACUUM), as far as anybody can tell
         is_gone = not is_newest and isinstance(rows.__cause__, FileNotFoundError | DeltaError)
         return None if is_gone else _damage(path, view, epoch, version, DAMAGED, rows.message)
+    if is_newest and _contradicts_itself(rt, path):
+        return _damage(path, view, epoch, version, DAMAGED, "its log says two things of which epoch it has")
     right = _read_maps(rt, view, epoch)
     if right is not None and not _is_same(rows, right):
         return _damage(path, view, epoch, version, WRONG, "its rows are not those of the maps")
     if right is None and count not in (None, len(rows)):
         return _damage(path, view, epoch, version, WRONG, f"it has {len(rows):,} rows, and {count:,} were published")
     return None
+
+
+def _contradicts_itself(rt: Runtime, path: Path) -> bool:
+    identity = rt.catalog.database.identity()
+    if identity is None or rt.catalog.results.published_table(path.name) is None:  # it is from before tables had owners
+        return False
+    try:
+        return contradicts_itself(path, identity.installation)
+    except IntegrityProblem:
+        return True
 
 
 def _read(path: Path, version: int) -> pa.Table | IntegrityProblem:
@@ -173,10 +185,10 @@ def repair_tables(rt: Runtime, damages: Sequence[Damage], on_progress: Say) -> O
             outcome += _begin_finals_anew(rt, Path(file), mine)
             on_progress(f"view {view}: its table of final rows begins anew")
             continue
-        left = [damage for damage in mine if not _rewrite(rt, damage)]
+        newest = rt.catalog.results.newest_published()[view][1]
+        left = [d for d in mine if not _rewrite(rt, d) or _is_damaged(rt, d, is_newest=d.offset == newest)]
         how = "its file is written again, with the rows of the maps"
         outcome += Outcome(tuple((damage, how) for damage in mine if damage not in left))
-        newest = rt.catalog.results.newest_published()[view][1]
         if any(damage.offset == newest or _is_readable(rt, damage) for damage in left):
             outcome += _begin_anew(rt, view, left)
         else:
@@ -189,6 +201,12 @@ def _epochs(rt: Runtime, damage: Damage) -> list[int]:
     """Those of which a version is."""
     versions = rt.catalog.results.published().items()
     return [epoch for (view, epoch), version in versions if (view, version) == (damage.subject, damage.offset)]
+
+
+def _is_damaged(rt: Runtime, damage: Damage, *, is_newest: bool) -> bool:
+    """Still: with a file that is right its log may be wrong."""
+    assert damage.offset is not None
+    return _look(rt, Path(damage.file), min(_epochs(rt, damage)), damage.offset, None, is_newest=is_newest) is not None
 
 
 def _is_readable(rt: Runtime, damage: Damage) -> bool:
