@@ -82,6 +82,15 @@ def _experiment(name: str) -> click.Command:
     return run
 
 
+_world = click.option(
+    "--world",
+    type=click.Choice(("mixed", "tables")),
+    default="mixed",
+    show_default=True,
+    help="Which dataflows fail: of all kinds, or such that most recoveries have to find an order by a table.",
+)
+
+
 @simulate.command()
 @click.option(
     "--protocol",
@@ -103,8 +112,17 @@ def _experiment(name: str) -> click.Command:
     "--events", type=click.IntRange(1, 1000), default=30, show_default=True, help="How many events to simulate."
 )
 @click.option("--seed", type=int, default=0, show_default=True)
+@_world
 def trace(
-    protocol: str, event: int, svg: Path | None, program: str, nodes: int, coordinators: int, events: int, seed: int
+    protocol: str,
+    event: int,
+    svg: Path | None,
+    program: str,
+    nodes: int,
+    coordinators: int,
+    events: int,
+    seed: int,
+    world: str,
 ) -> None:
     """Follow one event through a protocol: who sends what to whom, when, and what each message carries."""
     from cumulus_papers.case import PAPERS, paper
@@ -120,7 +138,7 @@ def trace(
         if protocol == RECOVERY:
             from cumulus_papers.recovery.picture import trace_recovery
 
-            traced = trace_recovery(seed, event)
+            traced = trace_recovery(seed, event, world)
         else:
             load = Load(paper(program), nodes, coordinators, events, rate=400.0, domain=2, epoch_s=0.05, seed=seed)
             traced = trace_event(PROTOCOLS[protocol], load, event)
@@ -168,7 +186,8 @@ def check(seeds: int, first: int, protocols: tuple[str, ...], processes: int | N
 @click.option(
     "--processes", type=click.IntRange(min=1), help="How many work at the same time; by default one per core."
 )
-def recoveries(seeds: int, first: int, processes: int | None) -> None:
+@_world
+def recoveries(seeds: int, first: int, processes: int | None, world: str) -> None:
     """Let nodes of random dataflows fail, one or several, also while others recover, and see that what is left is an execution in which none
     did. Says which seeds failed; the exit code is then 1."""
     from cumulus_papers.recovery.histories import check_histories
@@ -178,6 +197,7 @@ def recoveries(seeds: int, first: int, processes: int | None) -> None:
         task = bar.add_task("histories", total=seeds)
         found = check_histories(
             range(first, first + seeds),
+            world,
             processes=processes or os.cpu_count() or 1,
             on_progress=lambda done: bar.advance(task, done),
         )

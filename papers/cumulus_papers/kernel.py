@@ -47,6 +47,10 @@ class Message:
         """The kind, for counting and drawing."""
         return type(self).__name__
 
+    def carries(self) -> tuple[tuple[str, Any], ...]:
+        """What it carries, by name, for drawing."""
+        return tuple((f.name, getattr(self, f.name)) for f in fields(self))
+
     def about(self) -> tuple[Any, ...]:
         """The versions of the events that it is about; none for what concerns epochs."""
         return ()

@@ -16,6 +16,8 @@ __all__ = ["Traced", "carried", "described", "messages_about", "to_svg", "trace_
 
 COLUMN, ROW, LEFT, TOP, BESIDE = 150, 20, 60, 84, 470
 LABEL_CHARACTERS = 72
+#: A character of the text below, of its size, in fonts with one width.
+FIXED_WIDTH = 6.7
 STYLE = """
 text { font-family: ui-sans-serif, system-ui, "Segoe UI", Helvetica, Arial, sans-serif; fill: #1b2430; font-size: 11px; }
 .page { fill: #ffffff; } .heading { font-size: 15px; font-weight: 600; } .note { fill: #5c6773; }
@@ -24,7 +26,7 @@ text { font-family: ui-sans-serif, system-ui, "Segoe UI", Helvetica, Arial, sans
 .tip { fill: #2f6fc4; } .time { text-anchor: end; fill: #5c6773; font-size: 10px; }
 .number { fill: #ffffff; stroke: #2f6fc4; stroke-width: 1.2; } .digits { text-anchor: middle; font-size: 9px; font-weight: 600; }
 .message:hover .arrow { stroke: #d6246e; stroke-width: 2.4; }
-.kind { font-weight: 600; }
+.kind { font-weight: 600; } .below { font-family: ui-monospace, Menlo, Consolas, monospace; white-space: pre; }
 @media (prefers-color-scheme: dark) {
   text { fill: #e8edf3; } .page { fill: #10151c; } .note, .time { fill: #97a3b0; } .life { stroke: #38424e; }
   .actor { fill: #17304f; stroke: #6ea8f0; } .arrow { stroke: #6ea8f0; } .local { stroke: #6f7c8a; } .tip { fill: #6ea8f0; }
@@ -49,7 +51,7 @@ def carried(message: Message) -> str:
     >>> carried(Slice(Version(0, 0, 3), Read(0, 0, Segment("m2", (1,)), Segment("m1", (0, 1))), {(1,): 2}))
     'statement 0, read 0, m2[1], m1[0,1]; {[1] → 2}'
     """
-    parts = (_show(getattr(message, f.name), f.name) for f in fields(message))
+    parts = (_show(value, name) for name, value in message.carries())
     return "; ".join(p for p in parts if p)
 
 
@@ -79,11 +81,14 @@ def _key(key: Any) -> str:
 
 @dataclass(frozen=True)
 class Traced:
-    """What is followed, in words, with a note on where; and the messages that concern it."""
+    """What is followed, in words, with a note on where; the messages that concern it; a text that stands below them, if there is one; and in which
+    order actors stand, if not by their names."""
 
     what: str
     where: str
     messages: tuple[Sent, ...]
+    below: str = ""
+    order: tuple[str, ...] = ()
 
     @property
     def transmitted(self) -> tuple[Sent, ...]:
@@ -115,7 +120,7 @@ def described(traced: Traced) -> list[str]:
         lines.append(f"{s.sent_s * 1e3:9.3f} ms  {where}: {s.message.kind} {carried(s.message)}{size}")
     sent = traced.transmitted
     lines.append(f"{len(sent)} messages, {sum(s.size for s in sent)} bytes")
-    return lines
+    return [*lines, *traced.below.splitlines()]
 
 
 @dataclass(frozen=True)
@@ -130,15 +135,19 @@ class _Place:
 def to_svg(traced: Traced) -> str:
     """The chart of one event's messages, as a self-contained SVG document."""
     shown = [s for s in traced.messages if s.sender]
-    actors = sorted({a for s in shown for a in (s.sender, s.receiver)}, key=_natural)
+    named = {a for s in shown for a in (s.sender, s.receiver)}
+    actors = [a for a in traced.order if a in named] or sorted(named, key=_natural)
     x = {name: LEFT + COLUMN / 2 + i * COLUMN for i, name in enumerate(actors)}
     moments = sorted({(s.sent_s, 2 * s.number) for s in shown} | {(s.arrived_s, 2 * s.number + 1) for s in shown})
     beside = LEFT + COLUMN * max(1, len(actors))
     place = _Place(x, {moment: TOP + 24 + ROW * i for i, moment in enumerate(moments)}, beside)
-    width, height = beside + BESIDE, TOP + 40 + ROW * len(moments)
+    below = traced.below.splitlines()
+    chart = TOP + 40 + ROW * len(moments)
+    width = max(beside + BESIDE, 32 + FIXED_WIDTH * max(map(len, below), default=0))
+    height = chart + ROW * len(below)
     body = []
     for name, left in x.items():
-        body.append(f'<line class="life" x1="{left:.1f}" y1="{TOP}" x2="{left:.1f}" y2="{height - 16:.1f}"/>')
+        body.append(f'<line class="life" x1="{left:.1f}" y1="{TOP}" x2="{left:.1f}" y2="{chart - 16:.1f}"/>')
         body.append(f'<rect class="actor" x="{left - 62:.1f}" y="{TOP - 24}" width="124" height="24" rx="4"/>')
         body.append(f'<text class="actorname" x="{left:.1f}" y="{TOP - 8}">{escape(name)}</text>')
     last = ""
@@ -148,6 +157,8 @@ def to_svg(traced: Traced) -> str:
             body.append(f'<text class="time" x="{LEFT - 6}" y="{place.y[moment] + 4:.1f}">{text}</text>')
         last = text
     body += [line for number, s in enumerate(shown, 1) for line in _arrow(place, number, s)]
+    for number, line in enumerate(below, 1):
+        body.append(f'<text class="below" x="16" y="{chart + ROW * number - 12:.1f}">{escape(line)}</text>')
     sent = traced.transmitted
     note = f"{traced.where}; {len(sent)} messages, {sum(s.size for s in sent)} bytes; times in milliseconds"
     return "\n".join(

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import replace
 
 import pytest
 
 from cumulus_papers.experiments.recovery import Grid
 from cumulus_papers.recovery.histories import BLOCK, check_histories
-from cumulus_papers.recovery.judge import Witness, Wrong
+from cumulus_papers.recovery.judge import CHOICES, ORDERS, Witness, Wrong
 from cumulus_papers.recovery.picture import trace_recovery
 from cumulus_papers.recovery.system import Failure, Recovery, run_history
 from cumulus_papers.sequence import described, to_svg
@@ -17,6 +18,7 @@ from m3.recovery.sending import Outlet
 
 #: How many histories CI looks at; `cumulus simulate recoveries --seeds 10000` has more.
 SEEDS = 40
+TABLE_SEEDS = 12
 
 
 def test_random_histories_of_failures_are_right() -> None:
@@ -24,6 +26,14 @@ def test_random_histories_of_failures_are_right() -> None:
     assert found.failures == []
     counts = ("failures", "failures during a recovery", "taken for dead, and alive", "replayed", "tables", "overtaken")
     assert {what for what in counts if not found.counts[what]} == set()
+
+
+def test_histories_that_need_tables_are_right_and_leave_a_choice() -> None:
+    found = check_histories(range(TABLE_SEEDS), "tables")
+    assert found.failures == []
+    assert found.counts[CHOICES] >= found.counts["recoveries"] / 5
+    assert 0 < found.counts[ORDERS] <= found.counts[CHOICES] <= found.counts["tables"]
+    assert f"of {found.counts['recoveries']} recoveries" in found.describe()
 
 
 def test_an_input_that_nobody_gets_takes_no_place_behind_later_ones() -> None:
@@ -57,8 +67,24 @@ def test_a_recovery_is_drawn() -> None:
     assert kinds[-1] == "Recovered"
     assert "is replayed" in described(traced)[0]
     assert to_svg(traced).count("<g class") == len(traced.messages)
+    assert described(traced)[-1] == "no execution-replay table was needed"
     with pytest.raises(M3Error, match="and no failure 9"):
         trace_recovery(3, 9)
+
+
+def test_the_table_of_a_recovery_is_drawn() -> None:
+    """Its neighbourhood in the order in which messages go, of each channel's data no more than two, and below the table, all of it."""
+    traced = trace_recovery(3, 1, "tables")
+    assert traced.order == ("controller", "s0", "s1", "n11", "k0", "k1", "k2")
+    channels = Counter((s.sender, s.receiver) for s in traced.messages if s.message.kind == "Data")
+    assert set(channels.values()) == {2}
+    assert {pair for pair in channels if "n11" not in pair} == set()
+    lines = described(traced)
+    assert "between them are left out" in lines[-7]
+    assert "one of 18 that are valid; placed by it: s1:190, s1:200, s1:208, s1:209; all else" in lines[-5]
+    assert lines[-3].split()[:2] == ["s0", "162"]
+    width = int(to_svg(traced).split('width="')[1].split('"')[0])
+    assert width >= 6 * max(map(len, lines[-4:]))
 
 
 def test_a_planted_bug_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:

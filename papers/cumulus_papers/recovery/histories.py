@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import random
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import dataclass, field
+from functools import partial
+from itertools import pairwise
 
 from cumulus_papers.kernel import Disorder
+from cumulus_papers.recovery.judge import CHOICES, ORDERS
 from cumulus_papers.recovery.system import Failure, History, poisson, run_history
 from cumulus_papers.recovery.work import KINDS, STATEFUL
 from m3.recovery.graph import Flow, flow_of
 
-__all__ = ["Histories", "check_histories", "draw_flow", "draw_history", "draw_kinds"]
+__all__ = ["WORLDS", "Histories", "check_histories", "draw_flow", "draw_history", "draw_kinds", "draw_mesh"]
 
 #: Histories that a worker takes at once.
 BLOCK = 25
@@ -82,6 +85,47 @@ def draw_history(seed: int) -> History:
     )
 
 
+def draw_mesh(choose: random.Random) -> Flow:
+    """Sources, one or two layers of nodes in the middle, and a last one; each node sends to all of the next layer. So from a source to the last
+    layer there are up to nine ways."""
+    widths = [("s", 2), *[("n1", 2), ("n2", 2)][: choose.choice((1, 2, 2))], ("k", 2)]
+    layers = [[f"{layer}{i}" for i in range(choose.randint(least, 3))] for layer, least in widths]
+    return flow_of([(a, b) for above, below in pairwise(layers) for a in above for b in below])
+
+
+def draw_table_history(seed: int) -> History:
+    """A history whose recoveries have to solve tables: what fails is mostly in the middle of a mesh and keeps nothing, and its children have heard
+    more or less of it, as some channels are slow."""
+    choose = random.Random(f"tables {seed}")
+    flow = draw_mesh(choose)
+    kinds = draw_kinds(choose, flow, ("router",) * 10 + ("sequence", "sharder"))
+    sources = [name for name in flow.order if not flow.parents[name]]
+    middle = [name for name in flow.order if flow.parents[name] and flow.children[name]]
+    inputs = [(at_s, choose.choice(sources)) for at_s in poisson(choose, choose.choice((1000.0, 2000.0)), 0.25)]
+    failures = [
+        Failure(choose.uniform(0.1, 0.25), (choose.choice(middle if choose.random() < 0.8 else flow.order),))
+        for _ in range(choose.choice((1, 2, 3)))
+    ]
+    return History(
+        seed,
+        flow,
+        kinds,
+        inputs,
+        failures,
+        beat_s=0.02,
+        timeout_s=0.5,
+        tidy_s=choose.choice((0.02, 0.05)),
+        store_s=choose.choice((0.03, 0.1, 10.0)),
+        end_s=1.25,
+        share=choose.choice((4, 6)),
+        disorder=Disorder(delay_s=choose.choice((0.002, 0.005, 0.01)), slow=choose.choice((0.2, 0.4))),
+    )
+
+
+#: What histories are drawn from: of all that may happen, or of what needs tables.
+WORLDS: Mapping[str, Callable[[int], History]] = {"mixed": draw_history, "tables": draw_table_history}
+
+
 @dataclass
 class Histories:
     """What many histories came to. ``counts``: sums; ``within``: how many histories had at least one."""
@@ -105,16 +149,21 @@ class Histories:
             f"  {what}: {count:,}, in {self.within[what] / max(1, self.runs):.0%}"
             for what, count in self.counts.most_common()
         ]
+        if recoveries := self.counts["recoveries"]:
+            choice, orders = (f"{self.counts[what] / recoveries:.1%}" for what in (CHOICES, ORDERS))
+            lines.append(
+                f"  of {recoveries:,} recoveries {choice} solved a table that had other solutions, {orders} in another order"
+            )
         lines += [f"FAILED: seed {seed}: {error}" for seed, error in self.failures]
         return "\n".join(lines)
 
 
-def run_block(seeds: Sequence[int]) -> Histories:
-    """Some histories, one after the other."""
+def run_block(seeds: Sequence[int], world: str = "mixed") -> Histories:
+    """Some histories of a world, one after the other."""
     found = Histories()
     for seed in seeds:
         try:
-            counts = run_history(draw_history(seed)).counts
+            counts = run_history(WORLDS[world](seed)).counts
         except Exception as error:  # whatever goes wrong is what is looked for
             found.failures.append((seed, f"{type(error).__name__}: {error}"))
             continue
@@ -123,21 +172,25 @@ def run_block(seeds: Sequence[int]) -> Histories:
 
 
 def check_histories(
-    seeds: Sequence[int], *, processes: int = 1, on_progress: Callable[[int], None] = lambda _: None
+    seeds: Sequence[int],
+    world: str = "mixed",
+    *,
+    processes: int = 1,
+    on_progress: Callable[[int], None] = lambda _: None,
 ) -> Histories:
-    """Simulate the histories of some seeds; ``on_progress`` is called with the number of histories that have been done since."""
+    """Simulate the histories of some seeds, of one of :data:`WORLDS`; ``on_progress`` is called with the number of histories that have been done since."""
     blocks = [seeds[i : i + BLOCK] for i in range(0, len(seeds), BLOCK)]
     total = Histories()
-    for found in _results(blocks, processes):
+    for found in _results(blocks, world, processes):
         total.add(found)
         on_progress(found.runs + len(found.failures))
     return total
 
 
-def _results(blocks: Sequence[Sequence[int]], processes: int) -> Iterator[Histories]:
+def _results(blocks: Sequence[Sequence[int]], world: str, processes: int) -> Iterator[Histories]:
     if processes == 1:
-        yield from map(run_block, blocks)
+        yield from map(partial(run_block, world=world), blocks)
         return
     with ProcessPoolExecutor(processes) as pool:
-        for finished in as_completed([pool.submit(run_block, block) for block in blocks]):
+        for finished in as_completed([pool.submit(run_block, block, world) for block in blocks]):
             yield finished.result()

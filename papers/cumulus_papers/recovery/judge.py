@@ -8,6 +8,7 @@ Where inputs commute, the order is anybody's. Nobody is asked what he did: outpu
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from itertools import islice
 from typing import Any
 
 from cumulus_papers.recovery.work import Work, mix
@@ -17,8 +18,15 @@ from m3.recovery.hosting import Checkpoint
 from m3.recovery.logs import Output, PayloadLog
 from m3.recovery.messages import Data, NodeMessage, Start, Started
 from m3.recovery.node import Node
+from m3.recovery.replaying import Replay
+from m3.recovery.table import Table, tables
 
-__all__ = ["Witness", "Wrong"]
+__all__ = ["CHOICES", "ORDERS", "Witness", "Wrong"]
+
+#: What is counted of tables that were solved: those with more than one solution, and those of which two place inputs in another order.
+CHOICES, ORDERS = "tables with a choice", "tables with a choice of orders"
+#: Solutions that are looked at for that.
+LOOKED_AT = 100
 
 
 class Wrong(AssertionError):
@@ -42,12 +50,14 @@ class RecordingLog(PayloadLog):
 
 
 class Witness:
-    """Makes nodes that are watched, and judges them. ``did``: what each node made, by its time; ``came``: what it received, by (parent, time)."""
+    """Makes nodes that are watched, and judges them. ``did``: what each node made, by its time; ``came``: what it received, by (parent, time);
+    ``solved``: the tables of nodes, by their lives."""
 
     def __init__(self, flow: Flow, work: Mapping[str, Work]) -> None:
         self.flow, self.work = flow, work
         self.did: dict[str, dict[int, Output]] = {name: {} for name in flow.order}
         self.came: dict[str, dict[tuple[str, int], Any]] = {name: {} for name in flow.order}
+        self.solved: dict[tuple[str, int], Table] = {}
         self.nodes: dict[str, Node] = {}
 
     def node(self, name: str, *, tolerance: int) -> Node:
@@ -69,7 +79,7 @@ class Witness:
         return node, sent
 
     def _watched(self, name: str) -> type[Node]:
-        did, came = self.did, self.came
+        did, came, solved = self.did, self.came, self.solved
 
         def record(output: Output) -> None:
             if output.diff.origin or output.payloads or output.time not in did[name]:
@@ -88,7 +98,21 @@ class Witness:
                     came[name][message.origin] = message.payload
                 return super().receive(message)
 
+            def _replay(self, replay: Replay) -> list[NodeMessage]:
+                sent = super()._replay(replay)
+                if replay.table:
+                    solved[name, self.life] = replay.table
+                return sent
+
         return Watched
+
+    def choices(self, name: str, life: int) -> Mapping[str, bool]:
+        """Whether a node's table had other solutions, and such in which inputs stand in another order."""
+        if (name, life) not in self.solved:
+            return {}
+        found = list(islice(tables(self.solved[name, life]), LOOKED_AT))
+        orders = {tuple(origin for _, origin in sorted(columns.items())) for columns in found}
+        return {CHOICES: len(found) > 1, ORDERS: len(orders) > 1}
 
     def judge(self, controller: Controller, inputs: Mapping[str, int]) -> None:
         """See that it was an execution without failures. ``inputs``: how many came to each source.

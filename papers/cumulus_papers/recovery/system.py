@@ -14,18 +14,20 @@ from __future__ import annotations
 import random
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from functools import partial
 from typing import Any
 
 from cumulus_papers.kernel import Costs, Disorder, Here, Message, Sent, Simulation
 from cumulus_papers.recovery.judge import Witness
 from cumulus_papers.recovery.work import Work, mix
+from m3.recovery.clock import Clock
 from m3.recovery.controller import Controller, Heartbeats
 from m3.recovery.graph import Flow, longest_chain
 from m3.recovery.hosting import Checkpoint
 from m3.recovery.messages import Ask, Data, Hold, Recovered, Report, Resume, Start, Started
 from m3.recovery.node import Node
+from m3.recovery.table import Table
 
 __all__ = ["CONTROLLER", "Failure", "History", "Outcome", "Recovery", "run_history"]
 
@@ -72,6 +74,25 @@ class Carried(Message):
     def kind(self) -> str:
         """Of what is carried."""
         return type(self.part).__name__
+
+    def carries(self) -> tuple[tuple[str, Any], ...]:
+        """What is told, lives last; who tells whom is seen anyway."""
+        told = {f.name: getattr(self.part, f.name) for f in fields(self.part)}
+        names = [name for name in told if name not in ("source", "target", "node", "lives")]
+        return tuple((name, _written(name, told[name])) for name in (*names, *(["lives"] if "lives" in told else [])))
+
+
+def _written(name: str, value: Any) -> Any:
+    """As text, with the name; a clock, and what is empty, without."""
+    if value is None or value is False or value == ():
+        return None
+    if isinstance(value, Clock):
+        return value
+    if isinstance(value, Mapping):
+        value = tuple(f"{key} {number}" for key, number in value.items())
+    elif name in ("horizons", "reports"):
+        value = tuple(f"{one[0]}:{one[1]}" if name == "horizons" else f"of {one.node}" for one in value)
+    return f"{name} {', '.join(map(str, value)) if isinstance(value, tuple) else value}"
 
 
 @dataclass(frozen=True)
@@ -229,7 +250,8 @@ class Fate:
 @dataclass(frozen=True)
 class Outcome:
     """What came of a history: ``counts`` of what happened, ``recovery_s``: for each recovery (node, seconds from its death, and from its being
-    taken for dead, until it has replayed). ``messages``, ``bytes``: by kind; ``entries``: of clocks in messages of the data plane."""
+    taken for dead, until it has replayed). ``messages``, ``bytes``: by kind; ``entries``: of clocks in messages of the data plane; ``solved``: the
+    tables of nodes, by their lives."""
 
     history: History
     counts: Counter[str]
@@ -240,6 +262,7 @@ class Outcome:
     seconds: float
     trace: tuple[Sent, ...] = ()
     failed_s: tuple[tuple[float, str], ...] = ()
+    solved: Mapping[tuple[str, int], Table] = field(default_factory=dict)
 
 
 class Recovery:
@@ -303,6 +326,7 @@ class Recovery:
             now = self.simulation.now
             self.recovery_s.append((part.node, now - self.since_s.pop(part.node), now - self.noticed_s[part.node]))
             self.counts.update(part.counts)
+            self.counts.update(self.witness.choices(part.node, part.life))
             self.counts["recoveries"] += 1
 
     def store(self, name: str, checkpoint: Checkpoint) -> None:
@@ -335,6 +359,7 @@ class Recovery:
             simulation.now,
             tuple(simulation.trace),
             tuple(self.failed_s),
+            self.witness.solved,
         )
 
     def _settle(self) -> None:
