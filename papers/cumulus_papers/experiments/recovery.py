@@ -50,17 +50,22 @@ class Grid:
 
 # What a clock costs a message.
 
+#: Kinds of nodes, as the tables name them.
+NODES = {"router": "stateless", "sharder": "stateless, commuting", "sequence": "with state"}
+
 
 def _measure_clocks(scale: float) -> Iterator[Row]:
-    for kind in ("router", "sequence"):
-        for tolerance in (1, 2, 3):
+    for kind in NODES:
+        for tolerance in (
+            (1, 2, 3) if kind != "sharder" else (1,)
+        ):  # with more, what has no state tells all, commuting or not
             for depth, width in ((2, 2), (3, 2), (4, 2), (6, 2), (8, 2), (4, 1), (4, 3), (4, 5)):
                 yield _clocks(Grid(depth, width, kind), tolerance, scale)
 
 
 def _clocks(grid: Grid, tolerance: int, scale: float) -> Row:
     history = grid.history(grid.inputs(scale), tolerance=tolerance, end_s=scale)
-    if grid.kind == "router":  # the last layer keeps what it gets
+    if grid.kind != "sequence":  # the last layer keeps what it gets
         kinds = {n: k if history.flow.children[n] else "sequence" for n, k in history.kinds.items()}
         history = History(**{**vars(history), "kinds": kinds})
     outcome = run_history(history)
@@ -69,7 +74,7 @@ def _clocks(grid: Grid, tolerance: int, scale: float) -> Row:
     size = outcome.bytes["Data"] / messages
     costs = history.costs
     return {
-        "nodes": "stateless" if grid.kind == "router" else "with state",
+        "nodes": NODES[grid.kind],
         "tolerance": tolerance,
         "depth": grid.depth,
         "width": grid.width,
