@@ -10,6 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from decimal import Context, Decimal
 from functools import lru_cache
+from typing import TypeVar
 
 from m3.errors import ProgramError, ValueProblem
 
@@ -28,6 +29,7 @@ __all__ = [
     "Type",
     "decimal",
     "from_units",
+    "hash_once",
     "list_of",
     "to_units",
 ]
@@ -40,9 +42,40 @@ LONGEST_PATTERN = 4_000
 #: Decimals beyond 28 digits are rounded without one.
 ALL_DIGITS = Context(prec=100_000)
 INT64_MIN, INT64_MAX = -(2**63), 2**63 - 1
+T = TypeVar("T")
 KINDS = ("int", "decimal", "double", "string", "date", "timestamp", "bool", "list")
 
 
+def hash_once(cls: type[T]) -> type[T]:
+    """Make a frozen dataclass remember its hash: values that are keys of many tables consist of others, as deep as people write expressions.
+
+    >>> @hash_once
+    ... @dataclass(frozen=True)
+    ... class Pair:
+    ...     a: int
+    ...     b: int
+    >>> len({Pair(1, 2), Pair(1, 2)})
+    1
+    """
+    compute = cls.__hash__
+
+    def __hash__(self: T) -> int:
+        found: int | None = self.__dict__.get("_hash")
+        if found is None:
+            found = compute(self)
+            self.__dict__["_hash"] = found
+        return found
+
+    def __getstate__(self: T) -> dict[str, object]:
+        # texts hash differently in another process
+        return {name: value for name, value in self.__dict__.items() if name != "_hash"}
+
+    cls.__hash__ = __hash__  # type: ignore[method-assign, assignment]
+    cls.__getstate__ = __getstate__  # type: ignore[method-assign, assignment]
+    return cls
+
+
+@hash_once
 @dataclass(frozen=True)
 class Type:
     """A scalar type, or a list of one, which only output columns of views may have (:class:`m3.program.ViewList`).

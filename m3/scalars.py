@@ -18,7 +18,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from decimal import Decimal
 
-from m3.datatypes import BOOL, DATE, DOUBLE, INT, STRING, TIMESTAMP, Type
+from m3.datatypes import BOOL, DATE, DOUBLE, INT, STRING, TIMESTAMP, Type, hash_once
 from m3.dictionary import ACCEPTED, CONVERTED, FUNCTIONS
 from m3.dictionary.types import arithmetic_type, as_decimal, common_type, numeric_as_decimal
 from m3.errors import ProgramError, Span
@@ -47,6 +47,7 @@ __all__ = [
 ]
 
 
+@hash_once
 @dataclass(frozen=True)
 class Const:
     """A literal."""
@@ -72,6 +73,7 @@ class Scope:
 Key = str | tuple[Scope, str]
 
 
+@hash_once
 @dataclass(frozen=True)
 class Var:
     """A variable: an event parameter, a loop variable, or a column of a view's row.
@@ -94,6 +96,7 @@ class Var:
         return self.name if self.scope is None else (self.scope, self.name)
 
 
+@hash_once
 @dataclass(frozen=True)
 class Call:
     """An operation applied to arguments; ``op`` is one of :data:`OPERATIONS`. ``span``: where it is written, for errors."""
@@ -102,18 +105,6 @@ class Call:
     args: tuple[Scalar, ...]
     type: Type
     span: Span | None = field(default=None, compare=False, repr=False)
-
-    def __hash__(self) -> int:
-        # computed once: expressions are keys of many tables of the compiler, and as deep as people write them
-        found: int | None = self.__dict__.get("_hash")
-        if found is None:
-            found = hash((self.op, self.args, self.type))
-            object.__setattr__(self, "_hash", found)
-        return found
-
-    def __getstate__(self) -> dict[str, object]:
-        # texts hash differently in another process
-        return {name: value for name, value in self.__dict__.items() if name != "_hash"}
 
 
 Scalar = Const | Var | Call

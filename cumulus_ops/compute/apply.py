@@ -224,7 +224,7 @@ def apply_statement(
     """One statement's unsummed deltas for ``events``, None if there are none."""
     if events is None:
         return None
-    newest = int(events.versions.max()) + plan.offset
+    newest = events.newest + plan.offset
 
     def sources(index: int) -> list[RunData]:
         read = plan.reads[index]

@@ -171,7 +171,7 @@ def _drop_nulls(found: Slices, name: str) -> Slices:
     if len(known) == len(found.request):
         return found
     columns = tuple(c.take(pa.array(known)) for c in found.free)
-    return Slices(found.request[known], columns, {name: found.values[name][known]}, found.versions[known])
+    return Slices(found.request[known], columns, {name: found.values[name][known]})
 
 
 def _order_values(order_by: Sequence[tuple[bool, bool]], type_: Type, found: Slices, name: str) -> _Values:

@@ -179,7 +179,7 @@ def correct_statement(
     events = load() if changed else None
     if events is None:
         return []
-    last = int(events.versions.max()) + statement.offset
+    last = events.newest + statement.offset
     terms = [run_statement(statement, target, events, _Term(statement, states, last, i).runs, first=i) for i in changed]
     return [t for t in terms if t is not None]
 

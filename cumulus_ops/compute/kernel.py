@@ -8,8 +8,10 @@ events, and the statements that read the same maps by the same keys, as the sums
 
 from __future__ import annotations
 
+from collections import ChainMap
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property, reduce
 
 import numpy as np
 import pyarrow as pa
@@ -18,7 +20,16 @@ import pyarrow.compute as pc
 from cumulus_ops.compute.vector import Frame, evaluate, select
 from cumulus_ops.layout.groups import Group, reorder_reads
 from cumulus_ops.layout.statements import Product, ReadPlan, StatementPlan
-from cumulus_ops.maps.columns import canonical, join_limbs, limbs, narrow_units, take_rows, to_numpy
+from cumulus_ops.maps.columns import (
+    Taken,
+    canonical,
+    from_numbers,
+    join_limbs,
+    limbs,
+    narrow_units,
+    take_rows,
+    to_numpy,
+)
 from cumulus_ops.maps.deltas import (
     SAFE,
     VERSION,
@@ -31,7 +42,7 @@ from cumulus_ops.maps.deltas import (
 )
 from cumulus_ops.maps.lookup import Slices, TooManyRows, probe, read_slices, sum_points
 from cumulus_ops.maps.runs import RunData
-from m3.scalars import Scalar, Var, variables
+from m3.scalars import Scalar
 
 __all__ = ["Events", "Groups", "Sources", "group_rows", "run_statement", "sum_groups"]
 
@@ -76,6 +87,11 @@ class Events:
     memory: _Memory = field(default_factory=lambda: _Memory())
     limit_rows: int = REMEMBERED_ROWS
 
+    @cached_property
+    def newest(self) -> int:
+        """The highest of the versions (inclusive)."""
+        return int(self.versions.max())
+
     def where(self, conditions: tuple[Scalar, ...]) -> Events:
         """The events that satisfy all conditions."""
         if not conditions:
@@ -105,7 +121,7 @@ class _Units:
     counts: np.ndarray | None
 
 
-@dataclass(frozen=True)
+@dataclass(eq=False)  # not frozen: made for each look-up, and three times as fast
 class _Joined:
     """Events joined with what a chain of reads has found. Row i belongs to event ``origin[i]`` (None: to event i), has
     the loop variables ``loops``, and in ``found`` the products of the values that were read, by the value columns that they
@@ -121,30 +137,29 @@ class _Joined:
         return _Joined(
             rows if self.origin is None else self.origin[rows],
             len(rows),
-            {name: take_rows(column, rows) for name, column in self.loops.items()},
+            Taken(self.loops, rows) if self.loops else self.loops,
             {names: units[rows] for names, units in self.found.items()},
-            {name: take_rows(column, rows) for name, column in self.columns.items()},
         )
 
 
 class _Memory:
-    """What chains of reads have found for some events, as long as there is room. A chain is known by its runs' identities,
-    so they are kept alive with it: no other run can have the identity of one that is gone."""
+    """What chains of reads have found for some events, as long as there is room. A read of a chain is known by what was found before it and by its runs,
+    by their identities; they are kept alive with it: nothing else can have the identity of what is not gone."""
 
     def __init__(self) -> None:
-        self._joins: dict[object, tuple[_Joined, tuple[RunData, ...]]] = {}
+        self._joins: dict[object, tuple[_Joined, object]] = {}
         self._rows = 0
 
     def get(self, key: object) -> _Joined | None:
         found = self._joins.get(key)
         return None if found is None else found[0]
 
-    def keep(self, key: object, joined: _Joined, runs: tuple[RunData, ...]) -> _Joined:
+    def keep(self, key: object, joined: _Joined, alive: object) -> _Joined:
         # All at once, not the oldest: a statement's chain extends its own beginning, and those who share one come one after the other.
         if self._rows + joined.rows > REMEMBERED_ROWS:
             self._joins.clear()
             self._rows = 0
-        self._joins[key] = joined, runs
+        self._joins[key] = joined, alive
         self._rows += joined.rows
         return joined
 
@@ -181,7 +196,7 @@ def run_statement(
 def _run_events(plan: StatementPlan, group: Group, chosen: Events, chain: _Chain) -> pa.Table | None:
     # Grouped by versions too, since events read the state before their own version. All that the statement carries into its joins has
     # to agree, and nothing else: products are summed within a group before anything is looked up. None: each is its own group.
-    carried = tuple(scalar for _, scalar in plan.carried)
+    carried = plan.carried_scalars
     if carried not in chosen.groups:
         columns = [evaluate(scalar, chosen.frame) for scalar in carried]
         chosen.groups[carried] = group_rows(columns, chosen.versions)
@@ -227,44 +242,43 @@ def _plan_chain(plan: StatementPlan, sources: Sources, first: int | None) -> _Ch
 
 
 def _join_all(plan: StatementPlan, events: Events, groups: Groups | None, chain: _Chain) -> _Joined:
-    rows = events.frame.rows if groups is None else len(groups.first)
-    joined = _Joined(None if groups is None else groups.first, rows, {}, {})
     # What has been found depends on the events, the order of reads, and the runs, by their identities: a batch's own deltas are other runs
     # in each round of a cycle. Each beginning of a chain is remembered by itself, so statements share as far as they agree.
-    key: tuple[object, ...] = (id(events), id(groups), plan.offset)
-    seen: tuple[RunData, ...] = ()
+    key: object = (id(events), id(groups), plan.offset)
+    joined = events.memory.get(key)
+    if joined is None:
+        rows = events.frame.rows if groups is None else len(groups.first)
+        joined = _Joined(None if groups is None else groups.first, rows, {}, {})
+        if chain.steps:
+            events.memory.keep(key, joined, None)
     for read, runs in chain.steps:
         if joined.rows == 0:
             break
-        key, seen = (*key, read, tuple(map(id, runs))), (*seen, *runs)
+        key, alive = (id(joined), read, tuple(map(id, runs))), (joined, runs)
         known = events.memory.get(key)
         if known is None:
-            known = events.memory.keep(key, _join(plan, read, events, joined, runs), seen)
+            known = events.memory.keep(key, _join(plan, read, events, joined, runs), alive)
         joined = known
     return joined
 
 
-#: From so many lookups with free keys on, one after the other, deltas of one entry are summed in between.
-LONG_CHAIN = 3
-
-
 def _join(plan: StatementPlan, read: ReadPlan, events: Events, joined: _Joined, runs: tuple[RunData, ...]) -> _Joined:
-    frame = _build_frame(plan, events, joined, read.bound)
+    frame = _build_frame(plan, events, joined, read.needed)
     versions = events.versions if joined.origin is None else events.versions[joined.origin]
     request = probe([evaluate(b, frame) for b in read.bound], versions + (plan.offset + read.after))
-    names = list(dict.fromkeys(taken[-1] for taken in read.taken))
+    names = read.columns
     kept: np.ndarray | None = None
     loops: dict[str, pa.Array] = {}
     if not read.free:
         # All key columns are known: one entry for each row, whose deltas are summed in the look-up. A row stays if any value is not 0:
         # one of them may be the count of a view whose sum is 0.
         totals = sum_points(runs, names, request)
-        hit = np.flatnonzero(np.logical_or.reduce([total != 0 for total in totals.values()]))
+        hit = reduce(np.logical_or, [total != 0 for total in totals.values()]).nonzero()[0]
         found: Mapping[str, np.ndarray] = {name: total[hit] for name, total in totals.items()}
     else:
         limit = events.limit_rows if events.frame.rows > 1 else None  # one event cannot be halved
-        slices = read_slices(runs, names, [i for i, _ in read.free], request, limit)
-        if len(slices.request) > joined.rows and sum(bool(other.free) for other in plan.reads) >= LONG_CHAIN:
+        slices = read_slices(runs, names, read.places_free, request, limit)
+        if plan.is_long and len(slices.request) > joined.rows:
             slices = _sum_entries(slices, joined.rows)
         hit, found = slices.request, slices.values
         loops, kept = _bind(read, joined.loops, slices.free, hit)
@@ -273,7 +287,8 @@ def _join(plan: StatementPlan, read: ReadPlan, events: Events, joined: _Joined, 
         taken: found[taken[-1]] if len(taken) == 1 else multiply(next_.found[taken[:-1]], found[taken[-1]])
         for taken in read.taken
     }
-    result = _Joined(next_.origin, len(hit), {**next_.loops, **loops}, products, next_.columns)
+    bound = ChainMap(loops, next_.loops) if loops and next_.loops else loops or next_.loops  # type: ignore[arg-type]
+    result = _Joined(next_.origin, len(hit), bound, products)
     return result if kept is None else result.take(kept)
 
 
@@ -290,9 +305,7 @@ def _sum_entries(slices: Slices, requests: int) -> Slices:
     left = np.flatnonzero(np.logical_or.reduce([units != 0 for units in sums.values()]))
     rows = first[left]
     free = tuple(take_rows(column, rows) for column in slices.free)
-    return Slices(
-        slices.request[rows], free, {name: units[left] for name, units in sums.items()}, slices.versions[rows]
-    )
+    return Slices(slices.request[rows], free, {name: units[left] for name, units in sums.items()})
 
 
 def _bind(
@@ -314,16 +327,19 @@ def _bind(
     return fresh, None if kept is None else np.flatnonzero(kept.to_numpy(zero_copy_only=False))
 
 
-def _build_frame(plan: StatementPlan, events: Events, joined: _Joined, needed: Sequence[Scalar]) -> Frame:
+def _build_frame(plan: StatementPlan, events: Events, joined: _Joined, names: Sequence[str]) -> Frame:
     """The columns that some expressions need: loop variables, and what the events carry."""
     # Carried columns come late, when an expression needs them, and for the rows that are left by then; most are never needed.
-    names = dict.fromkeys(v for scalar in needed for v in variables(scalar))
-    carried = dict(plan.carried)
+    columns = {}
     for name in names:
-        if name not in joined.loops and name not in joined.columns:
-            column = evaluate(carried[name], events.frame)
+        if name in joined.loops:
+            columns[name] = joined.loops[name]
+            continue
+        if name not in joined.columns:
+            column = evaluate(plan.scalars[name], events.frame)
             joined.columns[name] = column if joined.origin is None else take_rows(column, joined.origin)
-    return Frame({n: joined.loops[n] if n in joined.loops else joined.columns[n] for n in names}, joined.rows)
+        columns[name] = joined.columns[name]
+    return Frame(columns, joined.rows)
 
 
 def _finish_deltas(
@@ -333,13 +349,11 @@ def _finish_deltas(
         _multiply_early(plan, product, events, groups, joined, taken)
         for product, taken in zip(plan.products, chain.taken, strict=True)
     ]
-    late_factors = dict.fromkeys(f for product in plan.products for f in product.late_factors)
-    frame = _build_frame(plan, events, joined, (*plan.late_conditions, *late_factors, *plan.keys))
+    frame = _build_frame(plan, events, joined, plan.needed_late)
     rows = select(plan.late_conditions, frame)
     if rows is not None:
         columns, joined, frame = [units[rows] for units in columns], joined.take(rows), frame.take(rows)
-    for factor in late_factors:
-        users = [i for i, product in enumerate(plan.products) if factor in product.late_factors]
+    for factor, users in plan.late_factors.items():
         _multiply_late(plan, factor, frame, columns, users)
     return _build_table(plan, group, events, groups, joined, frame, columns)
 
@@ -376,21 +390,18 @@ def _build_table(
             break
         some |= units != 0
     if not some.all():
-        rows = np.flatnonzero(some)
+        rows = some.nonzero()[0]
         columns, joined, frame = [units[rows] for units in columns], joined.take(rows), frame.take(rows)
     if frame.rows == 0:
         return None
     keys = [canonical(evaluate(k, frame)) for k in plan.keys]
     versions = (events.versions if joined.origin is None else events.versions[joined.origin]) + plan.offset
     values = {product.map: units for product, units in zip(plan.products, columns, strict=True)}
-    names = [*(k.name for k in group.keys), VERSION]
-    table = pa.table(dict(zip(names, [*keys, pa.array(versions)], strict=True)))
+    table = pa.Table.from_arrays([*keys, from_numbers(versions)], [*(k.name for k in group.keys), VERSION])
     table = with_values(table, {value_column(name): values[name] for name in group.members})
     # Whoever sums the deltas need not group them if no two rows can have one key: there is one row for each group of events, and all that
     # tells groups apart is among the keys. Not so of doubles: 0.0 and -0.0 are two groups, and one key.
-    told = {key.name for key in plan.keys if isinstance(key, Var)}
-    exact = not any(pa.types.is_floating(k.type) for k in keys)
-    is_distinct = groups is not None and not plan.reads and exact and {name for name, _ in plan.carried} <= told
+    is_distinct = groups is not None and plan.tells_apart and not any(pa.types.is_floating(k.type) for k in keys)
     return distinct_rows(table) if is_distinct else table
 
 

@@ -66,27 +66,21 @@ def rows_within(memory: int) -> int:
 
 # What a process remembers of stored runs: opened ones, those that it wrote itself, and merged views of small recent ones.
 #
-# Every mini-batch leaves a small run in each access path, and a lookup meets all of them until they are merged on disk. Making
-# one run of several costs as much as some lookups save, so :data:`FANOUT` of them, oldest first, become one in memory when
-# :data:`WORTH` lookups have met them: who pays rent until it has paid the price and then buys never pays more than twice the least
-# possible (the ski rental problem). Nothing is only in memory: whatever is forgotten is read from the files again.
+# Every mini-batch leaves a small run in each access path, and a lookup meets all of them until they are merged on disk. So :data:`FANOUT` of
+# them, oldest first, become one in memory when a lookup first meets them (decision 0088). Nothing is only in memory: whatever is forgotten
+# is read from the files again.
 
 
-#: As many small runs are looked up as one.
+#: As many small runs are looked up as one. Up to sixteen come before they are merged on disk: apart they are 8.5 on average, four by four 3, for a
+#: merger with each fourth batch, of some 0.15 ms, which is what six searches cost.
 FANOUT = 4
-#: As many lookups in them cost what making them one costs. Measured at scale factor 1 with 1,000 events of orders and lineitems: merging at once
-#: made every fourth batch take 0.22 instead of 0.12 s, and the others 0.002 s less; most copies are looked up twice in a batch (decision 0013).
-WORTH = 12
 #: Larger runs are looked up by themselves.
 SMALL_ROWS = 16_384
 #: What an opened run takes at least: its header.
 HEADER_BYTES = 4_096
 DEFAULT_BYTES = 1 << 30
 
-#: As many groups of runs are counted.
-OFFERS = 100_000
-
-Place = tuple[str, int]  # a pack's file, and where in it
+Place = tuple[str, str, int]  # a state's folder, a pack's file, and where in it
 Key = tuple[Place, ...]
 
 
@@ -99,7 +93,6 @@ class OpenedRuns:
 
     def __init__(self, budget_bytes: int = DEFAULT_BYTES) -> None:
         self.budget_bytes = budget_bytes
-        self._offered: dict[Key, int] = {}
         self._kept: OrderedDict[Key, tuple[RunData, int]] = OrderedDict()
         self._bytes = 0
         self._lock = Lock()
@@ -147,24 +140,20 @@ class OpenedRuns:
             return [self.open(root, run) for run in runs]
         single = [run for run in runs if run.rows > SMALL_ROWS]
         full = len(small) // FANOUT * FANOUT
-        merged = [part for i in range(0, full, FANOUT) for part in self._merged(root, small[i : i + FANOUT], names)]
+        merged = [self._merged(root, small[i : i + FANOUT], names) for i in range(0, full, FANOUT)]
         return [*(self.open(root, run) for run in single), *merged, *(self.open(root, run) for run in small[full:])]
 
-    def _merged(self, root: str, runs: Sequence[Run], names: Sequence[str]) -> list[RunData]:
-        """The runs as one, if that is worth its while."""
+    def _merged(self, root: str, runs: Sequence[Run], names: Sequence[str]) -> RunData:
+        """The runs as one."""
+        # Always four by four from the oldest on: a new run leaves the groups before it as they are, so what was merged stays of use.
         key = tuple(_place(root, run) for run in runs)
         found = self._get(key)
         if found is not None:
-            return [found]
+            return found
         parts = [self.open(root, run) for run in runs]
-        # Always four by four from the oldest on: a new run leaves the groups before it as they are, so what was merged stays of use.
-        self._offered[key] = self._offered.get(key, 0) + 1
-        if self._offered[key] < WORTH:
-            return parts
-        del self._offered[key]
         values = list(dict.fromkeys(name for part in parts for name in part.values))
         merged = build_run(stack([part.table(names, values) for part in parts]), parts[0].path)
-        return [self._put(key, merged, merged.nbytes)]
+        return self._put(key, merged, merged.nbytes)
 
     def _get(self, key: Key) -> RunData | None:
         with self._lock:
@@ -188,12 +177,10 @@ class OpenedRuns:
         while self._bytes > self.budget_bytes and len(self._kept) > 1:
             _, (_, size) = self._kept.popitem(last=False)
             self._bytes -= size
-        if len(self._offered) > OFFERS:
-            self._offered.clear()
 
 
 def _place(root: str, run: NewRun) -> Place:
-    return f"{root}/{run.path}", run.offset
+    return root, run.path, run.offset
 
 
 #: This process's.
@@ -216,6 +203,7 @@ class StoredRuns:
         self._plan, self._root = plan, str(root)
         self._by_path: dict[tuple[str, str], list[Run]] = {}
         self._found: dict[tuple[AccessPath, int, int], list[RunData]] = {}
+        self._oldest: dict[tuple[str, str], int] = {}
         self.maps: set[str] = set()
         for run in runs:
             self.maps.add(run.map)
@@ -232,7 +220,10 @@ class StoredRuns:
 
     def any_before(self, path: AccessPath, before: int) -> bool:
         """Whether some run of ``path`` has a delta with a version below ``before`` (exclusive)."""
-        return any(r.min_version < before for r in self._by_path.get((path.map, path.label), ()))
+        copy = (path.map, path.label)
+        if copy not in self._oldest:
+            self._oldest[copy] = min((r.min_version for r in self._by_path.get(copy, ())), default=EVER)
+        return self._oldest[copy] < before
 
     def newest(self, path: AccessPath) -> int:
         """The highest version in the runs of ``path`` (inclusive), below all versions if there are none."""

@@ -42,8 +42,18 @@ from cumulus_ops.compute.reading import (
 from cumulus_ops.compute.vector import Frame, evaluate
 from cumulus_ops.layout.plans import DerivedPlan, GroupLookup, InputPlan, ProgramPlan
 from cumulus_ops.layout.statements import StatementPlan
-from cumulus_ops.maps.columns import canonical, hash_places, is_wide, physical_type, stack, to_numpy, total_column
-from cumulus_ops.maps.deltas import VERSION, delta_values, value_column, versions, with_values
+from cumulus_ops.maps.columns import (
+    canonical,
+    from_numbers,
+    hash_places,
+    is_wide,
+    physical_type,
+    stack,
+    take_rows,
+    to_numpy,
+    total_column,
+)
+from cumulus_ops.maps.deltas import VERSION, delta_values, first_versions, value_column, versions, with_values
 from cumulus_ops.maps.lookup import Probe, probe, read_since, read_slices, sum_points
 from cumulus_ops.maps.ordered import first_live, read_between
 from cumulus_ops.maps.runs import AccessPath, RunData
@@ -140,16 +150,15 @@ def derive(plan: ProgramPlan, derived: DerivedPlan, states: States, part: Part =
         for given in _distinct(derived)
     ]
     ticked, at = _find_ticks(derived, states, groups)
-    group = np.concatenate([np.arange(len(groups.since)), *(f.request for f in found), ticked])
-    stages = [plan.versions.stage(v, derived.stage) for v in (*(f.versions for f in found), at)]
+    group = np.concatenate([np.arange(len(groups.since)), *(f.request for f, _ in found), ticked])
+    stages = [plan.versions.stage(v, derived.stage) for v in (*(versions for _, versions in found), at)]
     before = np.concatenate([groups.since, *stages])
     looked_at = np.flatnonzero(before < states.until)
     order = looked_at[np.lexsort((before[looked_at], group[looked_at]))]
     group, before = group[order], before[order]
     fresh = np.flatnonzero(np.r_[True, (group[1:] != group[:-1]) | (before[1:] != before[:-1])])
     group, before = group[fresh], before[fresh]
-    chosen = pa.array(group)
-    points = _Points(group, before, tuple(k.take(chosen) for k in groups.keys))
+    points = _Points(group, before, tuple(take_rows(k, group) for k in groups.keys))
     rows = _derivation_rows if isinstance(derived.derived, Derivation) else _windowing_rows
     wanted = _telescope(plan, derived, points, rows(plan, derived, states, points))
     return [*wanted, _negate_stored(plan, derived, states, groups)]
@@ -175,17 +184,11 @@ def _find_changed(plan: ProgramPlan, derived: DerivedPlan, states: States, part:
     tables += (pa.table([*keys, version], [*names, VERSION]) for keys, version in _find_passed(plan, derived, states))
     if not tables:
         return None
-    table = stack(tables)
-    if not names:
-        since = np.array([pc.min(table[VERSION]).as_py()])
-    else:
-        table = table.group_by(names, use_threads=False).aggregate([(VERSION, "min")])
-        since = to_numpy(table[f"{VERSION}_min"].combine_chunks())
-    keys = [table[name].combine_chunks() for name in names]
+    keys, since = first_versions(stack(tables))
     mine = _rows_of_part(keys, len(since), part)
     if mine is not None:
-        keys, since = [key.take(pa.array(mine)) for key in keys], since[mine]
-    return _Groups(tuple(keys), plan.versions.whole(since)) if len(since) else None
+        keys, since = tuple(take_rows(key, mine) for key in keys), since[mine]
+    return _Groups(keys, plan.versions.whole(since)) if len(since) else None
 
 
 def _rows_of_part(columns: Sequence[pa.Array], rows: int, part: Part) -> np.ndarray | None:
@@ -199,10 +202,10 @@ def _read_new(
     """Some key columns, and the versions, of what is new in each run of a copy."""
     for run in states.new.get(path, states.until, states.since) + states.own.get(path):
         at = run.versions.all_units()
-        rows = np.flatnonzero((at >= states.since) & (at < states.until))
-        whole = len(rows) == len(at)
+        whole = states.since <= run.oldest and run.newest < states.until
+        rows = np.arange(len(at)) if whole else np.flatnonzero((at >= states.since) & (at < states.until))
         if len(rows):
-            yield [run.keys[i].all() if whole else run.keys[i].take(rows) for i in positions], at[rows]
+            yield [run.keys[i].all() if whole else run.keys[i].take(rows) for i in positions], at if whole else at[rows]
 
 
 # What now() passes. A tick is an event of the relation of ticks, and now before a version the greatest tick below it. So when a tick becomes
@@ -347,7 +350,9 @@ def _any_given(inputs: Sequence[pa.Array]) -> np.ndarray:
     for column in inputs:
         known = column.is_valid().to_numpy(zero_copy_only=False)
         numeric = pa.types.is_integer(column.type) or pa.types.is_floating(column.type) or is_wide(column.type)
-        if numeric or pa.types.is_boolean(column.type):
+        if pa.types.is_int64(column.type):
+            known &= to_numpy(column) != 0
+        elif numeric or pa.types.is_boolean(column.type):
             zero = pa.scalar(0).cast(column.type)
             known &= pc.fill_null(pc.not_equal(column, zero), False).to_numpy(zero_copy_only=False)
         given |= known
@@ -374,8 +379,8 @@ def _telescope(plan: ProgramPlan, derived: DerivedPlan, points: _Points, rows: _
     parts = []
     for chosen, shift, sign in ((come, 0, 1), (go, 1, -1)):
         at = rows.point[chosen]
-        keys = [k.take(pa.array(at)) for k in points.keys]
-        others = [c.take(pa.array(chosen)) for c in rows.columns]
+        keys = [take_rows(k, at) for k in points.keys]
+        others = [take_rows(c, chosen) for c in rows.columns]
         parts.append(_delta(plan, derived, [*keys, *others], points.before[at + shift], sign * rows.counts[chosen]))
     return parts
 
@@ -384,20 +389,20 @@ def _negate_stored(plan: ProgramPlan, derived: DerivedPlan, states: States, grou
     """What is stored of the groups' later versions, negated."""
     name, total = derived.derived.map, len(plan.program.map_by_name[derived.derived.map].keys)
     runs = states.old.get(derived.group.path, states.until, int(groups.since.min()))
-    found = read_since(runs, [name], tuple(range(_width(derived), total)), groups.request(derived.group))
-    rows = np.flatnonzero(found.versions < states.until)
-    keys = [k.take(pa.array(found.request[rows])) for k in groups.keys]
-    others = [c.take(pa.array(rows)) for c in found.free]
-    return _delta(plan, derived, [*keys, *others], found.versions[rows], -found.values[name][rows])
+    found, at = read_since(runs, [name], tuple(range(_width(derived), total)), groups.request(derived.group))
+    rows = np.flatnonzero(at < states.until)
+    keys = [take_rows(k, found.request[rows]) for k in groups.keys]
+    others = [take_rows(c, rows) for c in found.free]
+    return _delta(plan, derived, [*keys, *others], at[rows], -found.values[name][rows])
 
 
 def _delta(
     plan: ProgramPlan, derived: DerivedPlan, keys: Sequence[pa.Array], versions: np.ndarray, values: np.ndarray
 ) -> pa.Table:
     declared = plan.program.map_by_name[derived.derived.map].keys
-    columns = [k if is_wide(k.type) else k.cast(physical_type(d.type)) for k, d in zip(keys, declared, strict=True)]
-    names = [*(d.name for d in declared), VERSION]
-    table = pa.table(dict(zip(names, [*columns, pa.array(versions)], strict=True)))
+    types = [physical_type(d.type) for d in declared]
+    columns = [k if k.type == t or is_wide(k.type) else k.cast(t) for k, t in zip(keys, types, strict=True)]
+    table = pa.Table.from_arrays([*columns, from_numbers(versions)], [*(d.name for d in declared), VERSION])
     return with_values(table, {value_column(derived.derived.map): values})
 
 

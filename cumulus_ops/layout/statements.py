@@ -7,16 +7,23 @@ group (:mod:`cumulus_ops.layout.groups`), the statements that differ in nothing 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 
 from cumulus_ops.maps.runs import AccessPath
+from m3.datatypes import hash_once
 from m3.program import Factor, MapRef, Program, Statement, Trigger
 from m3.scalars import Call, Const, Scalar, Var, variables
 
 __all__ = ["Product", "ReadPlan", "StatementPlan", "plan_statements", "plan_trigger"]
 
 
+#: From so many lookups with free keys on, one after the other, deltas of one entry are summed in between.
+LONG_CHAIN = 3
+
+
+@hash_once
 @dataclass(frozen=True)
 class ReadPlan:
     """One lookup. ``bound`` are the expressions for the first columns of the path, in its order; ``free`` pairs other key
@@ -34,11 +41,27 @@ class ReadPlan:
         """The key columns that are known, in the order of ``bound``."""
         return self.path.bound[: len(self.bound)]
 
+    @cached_property
+    def columns(self) -> tuple[str, ...]:
+        """The value columns that it looks at."""
+        return tuple(dict.fromkeys(taken[-1] for taken in self.taken))
+
+    @cached_property
+    def places_free(self) -> tuple[int, ...]:
+        """The other key columns that are looked at."""
+        return tuple(place for place, _ in self.free)
+
+    @cached_property
+    def needed(self) -> tuple[str, ...]:
+        """The variables of ``bound``."""
+        return tuple(dict.fromkeys(name for scalar in self.bound for name in variables(scalar)))
+
     def before(self, version: int) -> int:
         """The version before which deltas count (exclusive) for an event of ``version``."""
         return version + self.after
 
 
+@hash_once
 @dataclass(frozen=True)
 class Product:
     """What a statement adds to one map of its target group: the product of ``factors`` (of event parameters only),
@@ -80,6 +103,42 @@ class StatementPlan:
     def factors(self) -> tuple[Scalar, ...]:
         """The factors over event parameters of all products."""
         return tuple(dict.fromkeys(f for product in self.products for f in product.factors))
+
+    # What follows from the rest is found once, and not for each batch.
+
+    @cached_property
+    def late_factors(self) -> Mapping[Scalar, tuple[int, ...]]:
+        """The late factors, each with the products that have it."""
+        factors = dict.fromkeys(f for product in self.products for f in product.late_factors)
+        return {f: tuple(i for i, p in enumerate(self.products) if f in p.late_factors) for f in factors}
+
+    @cached_property
+    def needed_late(self) -> tuple[str, ...]:
+        """The variables of late conditions, late factors and keys."""
+        late = (*self.late_conditions, *self.late_factors, *self.keys)
+        return tuple(dict.fromkeys(name for scalar in late for name in variables(scalar)))
+
+    @cached_property
+    def scalars(self) -> Mapping[str, Scalar]:
+        """What is carried, by name."""
+        return dict(self.carried)
+
+    @cached_property
+    def carried_scalars(self) -> tuple[Scalar, ...]:
+        """What is carried, without names."""
+        return tuple(scalar for _, scalar in self.carried)
+
+    @cached_property
+    def tells_apart(self) -> bool:
+        """Whether the keys tell apart all events that differ in what is carried, as long as no read multiplies them."""
+        return not self.reads and {name for name, _ in self.carried} <= {
+            k.name for k in self.keys if isinstance(k, Var)
+        }
+
+    @cached_property
+    def is_long(self) -> bool:
+        """Whether several lookups with free keys come one after the other."""
+        return sum(bool(read.free) for read in self.reads) >= LONG_CHAIN
 
 
 def plan_statements(program: Program, relation: str) -> list[StatementPlan]:

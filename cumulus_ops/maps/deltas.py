@@ -11,6 +11,7 @@ on.
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
+from functools import reduce
 
 import numpy as np
 import pyarrow as pa
@@ -19,6 +20,7 @@ import pyarrow.compute as pc
 from cumulus_ops.maps.columns import (
     LOW,
     MOST,
+    from_numbers,
     is_wide,
     join_limbs,
     limbs,
@@ -44,6 +46,7 @@ __all__ = [
     "delta_values",
     "digits_of",
     "distinct_rows",
+    "first_versions",
     "join_digits",
     "map_of",
     "multiply",
@@ -70,7 +73,6 @@ BASE = MOST + 1
 SAFE = 2**62
 DISTINCT = b"distinct"
 MINUS = np.array([-1])
-TRUE = np.array([True])
 #: Numbers whose range has more bits are numbered anew before they are grouped: otherwise versions of two epochs, 2**43 apart, would leave the
 #: keys beside them no room in 64 bits.
 FAR_BITS = 40
@@ -83,7 +85,7 @@ def value_column(name: str) -> str:
 
 def value_names(table: pa.Table) -> list[str]:
     """The value columns of a delta table."""
-    return [name for name in table.column_names if name.startswith(PLUS)]
+    return [name for name in table.schema.names if name.startswith(PLUS)]
 
 
 def map_of(column: str) -> str:
@@ -101,9 +103,9 @@ def digits_of(column: str, names: Collection[str]) -> list[str]:
 
 def join_digits(columns: Sequence[np.ndarray]) -> np.ndarray:
     """The values of which such columns have the digits."""
+    if len(columns) == 1:
+        return columns[0]
     first, *higher = columns
-    if not higher:
-        return first
     units = first.astype(object)
     for place, column in enumerate(higher, 1):
         units = units + column.astype(object) * BASE**place
@@ -122,6 +124,9 @@ def with_values(keys: pa.Table, values: Mapping[str, np.ndarray]) -> pa.Table:
         keys: the keys and versions.
         values: for each value column its values, one per row of ``keys``.
     """
+    if not any(units.dtype == object for units in values.values()):
+        arrays = [from_numbers(np.ascontiguousarray(units, np.int64)) for units in values.values()]
+        return pa.Table.from_arrays([*keys.columns, *arrays], [*keys.schema.names, *values])
     for name, units in values.items():
         if units.dtype != object or not bool((abs(units) > MOST).any()):
             keys = keys.append_column(name, to_column(units))
@@ -214,42 +219,74 @@ def sum_exactly(table: pa.Table, keys: Sequence[str], values: Sequence[str]) -> 
 def _sum_by_keys(table: pa.Table, keys: Sequence[str], values: Sequence[str]) -> pa.Table:
     """The sums of ``values`` by ``keys``. Sums of int64 wrap around, and Arrow's of decimals may: of a column whose sums may
     not fit, the limbs are summed instead, as columns of their own."""
-    columns = {name: whole_column(column) for name, column in zip(table.column_names, table.columns, strict=True)}
     summed: dict[str, np.ndarray] = {}
     for value in values:
-        column = columns[value]
-        if not is_wide(column.type):
-            units = to_numpy(column)
-            if not len(units) or _find_extent(units) * len(units) < SAFE:  # then no partial sum leaves 64 bits
-                summed[value] = units
-                continue
-        summed |= {_name_limb(value, i): limb for i, limb in enumerate(limbs(column))}
+        column = whole_column(table[value])
+        units = None if is_wide(column.type) else to_numpy(column)
+        if units is not None and (not len(units) or _find_extent(units) * len(units) < SAFE):
+            summed[value] = units
+        else:
+            summed |= {_name_limb(value, i): limb for i, limb in enumerate(limbs(column))}
     if not keys:
-        return pa.table({name: pa.array([units.sum()]) for name, units in summed.items()}).slice(0, min(1, len(table)))
-    grouped = _sort_groups([columns[key] for key in keys])
-    if grouped is not None:
-        return _sum_groups({key: columns[key] for key in keys}, summed, *grouped)
-    table = pa.table({**{key: columns[key] for key in keys}, **{name: pa.array(u) for name, u in summed.items()}})
+        sums = {name: from_numbers(units.sum(keepdims=True)) for name, units in summed.items()}
+        return pa.table(sums).slice(0, 1 if len(table) else 0)
+    columns = {name: whole_column(table[name]) for name in keys}
+    sorted_ = _sort_groups(list(columns.values()), len(table))
+    if sorted_ is not None:
+        return _sum_groups(columns, summed, *sorted_)
+    table = pa.table(columns | {name: pa.array(units) for name, units in summed.items()})
     totals = table.group_by(list(keys), use_threads=False).aggregate([(name, "sum") for name in summed])
     keys_first = totals.column_names[0] == keys[0]
     return totals.rename_columns([*keys, *summed] if keys_first else [*summed, *keys]).select([*keys, *summed])
 
 
-def _sort_groups(keys: Sequence[pa.Array]) -> tuple[np.ndarray | None, np.ndarray] | None:
+#: Fewer rows are sorted by several numbers sooner than hashed.
+SORTED_ROWS = 1 << 13
+
+
+def _sort_groups(columns: Sequence[pa.Array], rows: int) -> tuple[np.ndarray | None, np.ndarray] | None:
     """The rows in an order in which equal keys are neighbours (None: as they are), and where another key begins. None where
-    the keys do not fit 64 bits together: sorting one number per row takes half the time of hashing several columns."""
-    codes, bits = np.zeros(len(keys[0]), np.uint64), 0
-    for key in keys:
-        own, width = column_codes(key)
+    many keys do not fit 64 bits together: sorting one number per row takes half the time of hashing several columns."""
+    if rows < 2:
+        return None, np.zeros(rows, np.int64)
+    codes, bits = [np.zeros(rows, np.uint64)], 0
+    for column in columns:
+        own, width = column_codes(column)
         if bits + width > 64:
-            return None
-        if width:
-            codes = codes << np.uint64(width) | own if bits else own
-        bits += width
-    codes = narrow(codes, 2**bits - 1)
-    order = None if bool((codes[1:] >= codes[:-1]).all()) else codes.argsort()
-    codes = codes if order is None else codes[order]
-    return order, np.flatnonzero(np.concatenate([TRUE, codes[1:] != codes[:-1]])[: len(codes)])
+            if rows > SORTED_ROWS:
+                return None
+            codes.append(own)
+            bits = width
+        elif width:
+            codes[-1] = codes[-1] << np.uint64(width) | own if bits else own
+            bits += width
+    if len(codes) == 1:
+        numbers = narrow(codes[0], 2**bits - 1)
+        order = None if bool((numbers[1:] >= numbers[:-1]).all()) else numbers.argsort()
+        codes = [numbers]
+    else:
+        order = np.lexsort(codes[::-1])
+    fresh = np.ones(rows, bool)
+    changes = [c[1:] != c[:-1] for c in (codes if order is None else [c[order] for c in codes])]
+    fresh[1:] = reduce(np.logical_or, changes)
+    return order, fresh.nonzero()[0]
+
+
+def first_versions(table: pa.Table) -> tuple[tuple[pa.Array, ...], np.ndarray]:
+    """The distinct keys of a table of keys and versions, which is not empty, and the lowest version of each."""
+    *keys, at = (whole_column(column) for column in table.columns)
+    found = to_numpy(at)
+    sorted_ = _sort_groups(keys, len(table))
+    if sorted_ is None:
+        names = table.schema.names[:-1]
+        grouped = table.group_by(names, use_threads=False).aggregate([(VERSION, "min")])
+        found = to_numpy(whole_column(grouped[f"{VERSION}_min"]))
+        return tuple(whole_column(grouped[name]) for name in names), found
+    order, starts = sorted_
+    rows = starts if order is None else order[starts]
+    return tuple(take_rows(k, rows) for k in keys), np.minimum.reduceat(
+        found if order is None else found[order], starts
+    )
 
 
 def column_codes(column: pa.Array) -> tuple[np.ndarray, int]:
@@ -259,8 +296,10 @@ def column_codes(column: pa.Array) -> tuple[np.ndarray, int]:
         valid = column.is_valid().to_numpy(zero_copy_only=False) if column.null_count else None
         numbers = to_numpy(column)
         frame = frame_of(numbers, valid)
-        if frame is not None and frame.largest.bit_length() <= FAR_BITS:
-            return frame.codes(numbers, valid), frame.largest.bit_length()
+        if frame is not None:
+            bits = frame.largest.bit_length()
+            if bits <= FAR_BITS:
+                return frame.codes(numbers, valid), bits
     encoded = column.dictionary_encode(null_encoding="encode")
     places = encoded.indices.to_numpy(zero_copy_only=False).astype(np.uint64)
     return places, max(0, len(encoded.dictionary) - 1).bit_length()
@@ -271,15 +310,14 @@ def _sum_groups(
 ) -> pa.Table:
     """One row for each group of rows: its keys, and the sums of ``values``."""
     columns, sums = list(keys.values()), list(values.values())
-    single = len(starts) == len(columns[0])
-    if order is not None:
-        sums = [units[order] for units in sums]
-    if not single or order is not None:
+    single = all(len(starts) == len(column) for column in columns)
+    if order is not None or not single:
         rows = starts if order is None else order[starts]
         columns = [take_rows(column, rows) for column in columns]
-    if not single:
-        sums = [np.add.reduceat(units, starts) for units in sums]
-    return pa.Table.from_arrays([*columns, *map(pa.array, sums)], names=[*keys, *values])
+        sums = [units if order is None else units[order] for units in sums]
+        sums = sums if single else [np.add.reduceat(units, starts) for units in sums]
+    arrays = [*columns, *(from_numbers(np.ascontiguousarray(units)) for units in sums)]
+    return pa.Table.from_arrays(arrays, [*keys, *values])
 
 
 def _is_summed(summed: pa.Table, value: str) -> bool:

@@ -13,7 +13,7 @@ from __future__ import annotations
 import zlib
 from bisect import bisect_left
 from dataclasses import dataclass
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 import numpy as np
 import pyarrow as pa
@@ -21,6 +21,7 @@ import pyarrow.compute as pc
 
 from cumulus_ops.maps.columns import (
     WIDE,
+    from_numbers,
     from_words,
     is_wide,
     join_words,
@@ -160,10 +161,10 @@ TYPES = {
     "wide": WIDE,
 }
 NAMES = {type_: name for name, type_ in TYPES.items()}
+NUMBER_IDS = frozenset(TYPES[name].id for name in ("int", "date", "timestamp", "bool"))
 
 
-@dataclass(frozen=True)
-class Array:
+class Array(NamedTuple):
     """A stored array of numbers. ``blocks`` and ``offset``: where its bytes are in a file, None in memory."""
 
     data: np.ndarray
@@ -202,7 +203,7 @@ class Column(Protocol):
 
 def is_number(type_: pa.DataType) -> bool:
     """Whether columns of an Arrow type are stored as whole numbers."""
-    return not (pa.types.is_string(type_) or pa.types.is_floating(type_) or is_wide(type_))
+    return type_.id in NUMBER_IDS or not (pa.types.is_string(type_) or pa.types.is_floating(type_) or is_wide(type_))
 
 
 def narrow(codes: np.ndarray, largest: int) -> np.ndarray:
@@ -210,8 +211,7 @@ def narrow(codes: np.ndarray, largest: int) -> np.ndarray:
     return codes.astype(UNSIGNED[bisect_left(LARGEST, largest)], copy=False)
 
 
-@dataclass(frozen=True)
-class Frame:
+class Frame(NamedTuple):
     """The range of a column of whole numbers: offsets from ``base`` up to ``largest`` (inclusive); ``null`` is the one that
     stands for NULL, None where there is none."""
 
@@ -224,14 +224,17 @@ class Frame:
 
     def codes(self, numbers: np.ndarray, valid: np.ndarray | None = None) -> np.ndarray:
         """The offsets of int64 numbers that are in range, as uint64; ``valid`` tells which are not NULL."""
-        offsets = numbers.view(np.uint64) - np.uint64(self.base % 2**64)
+        offsets = numbers.view(np.uint64) - np.uint64(self.base % 2**64) if self.base else numbers.view(np.uint64)
         if valid is not None and self.null is not None:
             offsets = np.where(valid, offsets, np.uint64(self.null))
         return offsets
 
     def numbers(self, codes: np.ndarray) -> np.ndarray:
         """Inverse of :meth:`codes`; what stands at NULL is any number."""
-        return (codes.astype(np.uint64) + np.uint64(self.base % 2**64)).view(np.int64)
+        offsets = codes.astype(np.uint64)
+        if self.base:
+            offsets += np.uint64(self.base % 2**64)
+        return offsets.view(np.int64)
 
 
 def extremes(numbers: np.ndarray) -> tuple[int, int]:
@@ -255,6 +258,8 @@ def values_of(codes: np.ndarray, frame: Frame, kind: str) -> pa.Array:
     mask = None if frame.null is None else codes == frame.null
     if mask is not None and mask.any():
         numbers = np.where(mask, 0, numbers)
+    elif kind != "bool":
+        return from_numbers(numbers.astype(np.int32) if kind == "date" else numbers, TYPES[kind])
     else:
         mask = None
     if kind == "int":
@@ -293,7 +298,8 @@ class Numbers:
         """The numbers at some rows as int64; of a column without NULL."""
         if self.codes is None:
             return np.full(len(rows), self.frame.base, np.int64)
-        return self.frame.numbers(self._codes(rows))
+        codes = self.codes.at(rows)
+        return self.frame.numbers(codes if self.listed is None else self.listed[codes])
 
     def all_units(self) -> np.ndarray:
         """All numbers as int64."""

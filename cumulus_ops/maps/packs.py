@@ -119,11 +119,11 @@ def root_of(sums: bytes, body: int) -> str:
 
 def _serialise(run: RunData) -> tuple[list[pa.Buffer | bytes], str]:
     """The bytes of a run, in pieces, and its root."""
-    writer = _Writer()
+    writer, path = _Writer(), run.path
     header = {
         "format": FORMAT,
         "rows": run.rows,
-        "path": list(vars(run.path).values()),  # astuple copies what it finds, deeply
+        "path": [path.map, path.bound, path.order, path.keys, path.values, path.again],
         "hashes": HASH_RANGE,
         "code": writer.codes("code", run.codes),
         "search": {

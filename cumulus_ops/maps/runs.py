@@ -23,7 +23,16 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from cumulus_ops.catalog.records import Run
-from cumulus_ops.maps.columns import alike, hash_columns, is_wide, narrow_column, take_rows, to_numpy, whole_column
+from cumulus_ops.maps.columns import (
+    alike,
+    from_numbers,
+    hash_columns,
+    is_wide,
+    narrow_column,
+    take_rows,
+    to_numpy,
+    whole_column,
+)
 from cumulus_ops.maps.deltas import PLUS, VERSION, digits_of, join_digits, map_of, sum_deltas, value_column
 from cumulus_ops.maps.encodings import (
     NAMES,
@@ -41,6 +50,7 @@ from cumulus_ops.maps.encodings import (
     narrow,
 )
 from cumulus_ops.project.versions import EPOCH_SHIFT, epoch_end
+from m3.datatypes import hash_once
 
 __all__ = [
     "FENCE_ROWS",
@@ -64,6 +74,7 @@ LARGE_PLACE = 7
 CODE_BITS, HASH_BITS = 64, 32
 
 
+@hash_once
 @dataclass(frozen=True, order=True)
 class AccessPath:
     """How a copy of a map group is sorted. ``map`` is the group's name, ``bound`` the positions of its key columns, those of
@@ -81,7 +92,7 @@ class AccessPath:
     values: tuple[str, ...] | None = None
     again: int = 0
 
-    @property
+    @cached_property
     def label(self) -> str:
         """How the catalog and file names call it: ``"0.2"``, or ``"all"`` for no bound column; ``"0<1"`` if ordered; ``"0.2+1"`` if it comes again."""
         order = (".".join(map(str, self.bound)) or "all") + (f"<{self.order}" if self.order >= 0 else "")
@@ -155,16 +166,26 @@ class RunData:
         """The values of one column at some rows: int64, or Python's integers where 64 bits are not enough."""
         if name not in self.values:
             return np.zeros(len(rows), np.int64)
+        if name in self.small:
+            return self.values[name].units(rows)
         return join_digits([self.values[column].units(rows) for column in digits_of(name, self.values)])
 
     def magnitude(self, name: str) -> float:
         """See ``magnitudes``; of a number with more digits than a float can tell, only that it is a large one."""
+        if name in self.small:
+            return self.magnitudes[name]
         columns = digits_of(name, self.values) if name in self.values else []
         return sum(self.magnitudes[column] * 1e38 ** min(place, LARGE_PLACE) for place, column in enumerate(columns))
 
     def is_wide(self, name: str) -> bool:
         """Whether some of its values are beyond 64 bits."""
         return isinstance(self.values.get(name), Wide) or len(digits_of(name, self.values)) > 1
+
+    @cached_property
+    def small(self) -> frozenset[str]:
+        """The maps whose values have one column here, of numbers of 64 bits: almost all."""
+        single = (name for name, column in self.values.items() if isinstance(column, Numbers))
+        return frozenset(name for name in single if len(digits_of(name, self.values)) == 1)
 
     @cached_property
     def totals(self) -> dict[str, np.ndarray]:
@@ -187,7 +208,7 @@ class RunData:
             values: only these value columns; None for all.
         """
         columns = {names[position]: key.all() for position, key in self.keys.items()}
-        columns[VERSION] = pa.array(self.versions.all_units())
+        columns[VERSION] = from_numbers(self.versions.all_units())
         chosen = self.values if values is None else [c for name in values for c in digits_of(name, self.values)]
         for name in chosen:
             column = self.values.get(name)

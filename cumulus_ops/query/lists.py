@@ -37,7 +37,7 @@ def collect_lists(made: ViewList, decl: MapDecl, entries: pa.Table, rows: Frame)
     wanted = np.flatnonzero(request >= 0)
     free = tuple(column.take(pa.array(wanted)) for column in keys[width:])
     counts = to_numpy(entries[made.map].combine_chunks())[wanted]
-    found = Slices(request[wanted], free, {made.map: counts}, np.zeros(len(wanted), np.int64))
+    found = Slices(request[wanted], free, {made.map: counts})
     lists = make_lists(made, decl.keys[-1].type, found, number)
     return lists if np.array_equal(place, np.arange(number)) else lists.take(pa.array(place))
 

@@ -44,8 +44,7 @@ def kept(how: str, data: st.DataObject) -> Iterator[None]:
             stack.enter_context(unittest.mock.patch.object(plans, "find_groups", apart))
         if how == "in wide groups":
             stack.enter_context(unittest.mock.patch.object(groups, "SHARE", 0))
-        stack.enter_context(unittest.mock.patch.object(reading, "FANOUT", 2))
-        stack.enter_context(unittest.mock.patch.object(reading, "WORTH", data.draw(st.sampled_from([1, 1000]))))
+        stack.enter_context(unittest.mock.patch.object(reading, "FANOUT", data.draw(st.sampled_from([2, 1000]))))
         stack.enter_context(forced(data.draw(st.sampled_from(sorted(CODES)))))
         stack.enter_context(small_blocks())
         yield

@@ -35,10 +35,8 @@ TERMS = st.lists(st.tuples(st.integers(0, 2), FLOATS, st.sampled_from([1, 1, -1,
 @given(TERMS)
 def test_vectorised_sums_are_the_reference(terms):
     requests, values, counts = (list(x) for x in zip(*terms, strict=True)) if terms else ([], [], [])
-    columns = [np.array(x, np.int64) for x in (requests, counts, [0] * len(counts))]
-    found = Slices(
-        columns[0], (pa.array(values, pa.float64()),), {"n": columns[1], "other": columns[1] + 1}, columns[2]
-    )
+    columns = [np.array(x, np.int64) for x in (requests, counts)]
+    found = Slices(columns[0], (pa.array(values, pa.float64()),), {"n": columns[1], "other": columns[1] + 1})
     totals = Counter()
     for request, value, count in terms:
         totals[request, value] += count
@@ -54,10 +52,10 @@ PAIRS = st.lists(st.tuples(st.integers(0, 2), FLOATS, FLOATS, st.sampled_from([1
 @given(PAIRS, st.sampled_from(sorted(STATISTICS)))
 def test_vectorised_statistics_are_the_reference(terms, kind):
     requests, y, x, counts = (list(c) for c in zip(*terms, strict=True)) if terms else ([], [], [], [])
-    columns = [np.array(c, np.int64) for c in (requests, counts, [0] * len(counts))]
+    columns = [np.array(c, np.int64) for c in (requests, counts)]
     width = 2 if takes_pairs(kind) else 1
     free = tuple(pa.array(c, pa.float64()) for c in (y, x)[-width:])
-    found = Slices(columns[0], free, {"n": columns[1]}, columns[2])
+    found = Slices(columns[0], free, {"n": columns[1]})
     ours = collect(Input("s", "m", kind), DOUBLE, found, "n", 3).to_pylist()
     for request in range(3):
         totals = Counter()
