@@ -379,7 +379,8 @@ def hash_rows(table: pa.Table) -> int:
     found = {name: whole_column(column) for name, column in zip(table.column_names, table.columns, strict=True)}
     keys: dict[int | str, pa.Array] = {n: _as_hashed(c) for n, c in found.items() if n not in (SIGN, OFFSET, VERSION)}
     signs = pa.array(to_numpy(found[SIGN]))
-    return Rows(len(table), keys, np.zeros(len(table), np.int64), {"": signs}).total(tuple(keys))
+    versions = pa.array(np.zeros(len(table), np.int64))
+    return Rows(len(table), keys, versions, {"": signs}).hashes().total or 0
 
 
 def _as_hashed(column: pa.Array) -> pa.Array:

@@ -25,15 +25,20 @@ def hashes_of_copies(runs: Iterable[NewRun]) -> Copies:
 
 
 def check_hashes(rt: Runtime) -> Copies:
-    """Each visible run has its root, and the hashes of its rows; and together those of a copy have the hashes of what they add up to."""
+    """Each visible run has its root, and the hashes of its rows; and together those of a copy have the hashes of what they add up to. Of versions that were folded it may
+    be unknown what they are worth."""
     runs = rt.catalog.commits.runs(rt.catalog.commits.last_commit())
     opened = {run.id: open_run(rt.project.state / run.path, run.offset, run.bytes, run.root) for run in runs}
     for run in runs:
         assert run.root is not None
-        assert Hashes(run.content, run.total) == hash_run(opened[run.id]), run
+        assert _is_known(Hashes(run.content, run.total), hash_run(opened[run.id])), run
     copies = hashes_of_copies(runs)
     for (group, label), known in copies.items():
         mine = [opened[run.id] for run in runs if (run.map, run.access_path) == (group, label)]
         merged = merge_runs(mine, rt.plan.key_names(group), -1, 0)
-        assert rows_of_table(merged, mine[0].path.keys).hashes() == known
+        assert _is_known(known, rows_of_table(merged, mine[0].path.keys).hashes())
     return copies
+
+
+def _is_known(known: Hashes, found: Hashes) -> bool:
+    return known.total == found.total and known.content in (None, found.content)
