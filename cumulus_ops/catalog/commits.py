@@ -85,6 +85,15 @@ class Commits(Part):
         """The newest commit number; everything up to it is visible."""
         return cast(int, self._db.read(select(t.program.c.last_commit))[0][0])
 
+    def moment(self) -> tuple[int, int, int, int]:
+        """What tells one moment from another, all at once: the newest commit, the epochs of the newest snapshot and of the oldest that can be read, and the commit up
+        to which maps that depend on derivations are refreshed."""
+        p, newest = t.program.c, select(func.max(t.snapshot.c.epoch)).scalar_subquery()
+        ((last, snapshot, oldest, refreshed),) = self._db.read(
+            select(p.last_commit, newest, p.oldest_readable, p.refreshed)
+        )
+        return int(last), -1 if snapshot is None else int(snapshot), int(oldest), int(refreshed or 0)
+
     def runs(self, at: int) -> list[Run]:
         """The runs visible at commit ``at``, in the order of their ids."""
         known = self._known_runs

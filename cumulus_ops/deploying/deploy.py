@@ -283,9 +283,10 @@ def fill_groups(
         step: which does it.
     """
     since = -1 if base is None else base
-    found = _files_between(rt, base, upto)
     only, runs = fresh - drivers.keys(), tuple[NewRun, ...]()
-    one = _one_batch(found, since + 1, relations_read(new.plan, only))
+    whole = relations_read(new.plan, only)
+    found = _files_between(rt, base, upto, {*whole, *drivers.values()})
+    one = _one_batch(found, since + 1, whole)
     if only and upto >= 0 and (one.files or since < 0):
         before = tuple(stored) if since >= 0 else ()
         runs += rt.executor.run(_extend_task(rt, new, one, before, only, step)).runs
@@ -312,10 +313,12 @@ def _extend_task(
     return ExtendTask(new.plan, rt.project.state, (batch,), runs, only, memory=memory, label=step.label)
 
 
-def _files_between(rt: Runtime, base: int | None, upto: int) -> Sequence[LogFile]:
-    """The events of the epochs after ``base`` and up to ``upto`` (inclusive); from the beginning, what remains of them, where that is known."""
+def _files_between(rt: Runtime, base: int | None, upto: int, relations: Collection[str]) -> Sequence[LogFile]:
+    """The events, of some relations at least, of the epochs after ``base`` and up to ``upto`` (inclusive); from the beginning, what remains of them, where that is
+    known. Net tables of others are not looked at."""
     if base is None:
-        return choose_base_files(rt.project.state, rt.catalog, upto, rt.program.relations).files
+        chosen = [relation for relation in rt.program.relations if relation.name in relations]
+        return choose_base_files(rt.project.state, rt.catalog, upto, chosen).files
     batches = [b.id for b in rt.catalog.log.batches(since=base + 1) if b.counts and b.epoch <= upto]
     return [file for files in rt.catalog.log.files_of(batches).values() for file in files]
 

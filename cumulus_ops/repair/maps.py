@@ -60,7 +60,7 @@ def repair_runs(rt: Runtime, lost: Collection[Run], on_progress: Callable[[str],
     done, made = list[Run](), list[NewRun]()
     waiting = {run.id: run for run in lost}
     for number in _revisions(rt):
-        for _ in range(len(waiting) + 1):
+        while waiting:
             part = _repair_next(rt, number, waiting, on_progress)
             if part is None:
                 break

@@ -45,21 +45,29 @@ class State:
         read = [entry.clock.prefix for entry in self.history] + ([self.refreshed] if plan.derived else [])
         return min((self.at, *read))
 
+    def of_copy(self, path: AccessPath) -> Sequence[Run]:
+        """The visible runs of a copy of a group."""
+        return self._by_copy.get((path.map, path.label), ())
+
+    @cached_property
+    def _by_copy(self) -> Mapping[tuple[str, str], list[Run]]:
+        found: dict[tuple[str, str], list[Run]] = {}
+        for run in self.runs:
+            found.setdefault((run.map, run.access_path), []).append(run)
+        return found
+
     @staticmethod
     def now(rt: Runtime) -> State:
         """As it is now. A clock that moves without a commit says the same of what is stored."""
 
-        def look() -> tuple[int, int, int, int]:
-            snapshots = rt.catalog.snapshots
-            moment = rt.catalog.commits.last_commit(), snapshots.newest(), snapshots.oldest_readable()
-            return (*moment, rt.catalog.commits.refreshed())
-
+        before = rt.catalog.commits.moment()
         while True:
-            before = look()
             at, newest, oldest, refreshed = before
             runs, history = rt.catalog.commits.runs(at), rt.catalog.commits.live_history(at)
-            if look() == before:
+            after = rt.catalog.commits.moment()
+            if after == before:
                 return State(at, tuple(runs), tuple(history), newest, oldest, refreshed)
+            before = after
 
 
 @dataclass(frozen=True)
@@ -150,9 +158,9 @@ class Truths:
     def held(self, path: AccessPath, slot: Slot, upto: int | None = None) -> Iterator[pa.Table]:
         """What the runs of a copy that are there hold at some versions; ``upto``: of commits up to this one (inclusive), None for all."""
         names = self.plan.key_names(path.map)
-        for run in self.kept:
-            is_mine = (run.map, run.access_path) == (path.map, path.label) and slot.overlaps(run)
-            if is_mine and (upto is None or run.origin <= upto):
+        for run in self.state.of_copy(path):
+            is_there = run.id not in self.missing and slot.overlaps(run)
+            if is_there and (upto is None or run.origin <= upto):
                 data = open_run(self.rt.project.state / run.path, run.offset, run.bytes, run.root)
                 table = data.table(names)
                 if data.oldest < slot.first or data.newest > slot.last:
@@ -165,9 +173,10 @@ class Truths:
         """Another copy that has the same at these versions, is intact there, and costs less to read than to compute; that of the fewest rows."""
         found = []
         for other in self.plan.paths[path.map]:
-            mine = [r for r in self.state.runs if (r.map, r.access_path) == (path.map, other.label)]
-            mine = [run for run in mine if slot.overlaps(run)]
-            if other != path and has_all(other, path) and not any(run.id in self.missing for run in mine):
+            if other == path or not has_all(other, path):
+                continue
+            mine = [run for run in self.state.of_copy(other) if slot.overlaps(run)]
+            if not any(run.id in self.missing for run in mine):
                 found.append((sum(run.rows for run in mine), other))
         rows, twin = min(found, default=(0, None))
         is_cheap = slot.upto or rows <= max(COPY_ROWS, ROWS_PER_EVENT * self._count_events(slot))
