@@ -14,7 +14,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from cumulus_ops.catalog.catalog import Catalog
@@ -24,6 +24,7 @@ from cumulus_ops.opening.runtime import Runtime
 from cumulus_ops.project.errors import CumulusError, InputProblem, NotYet
 from cumulus_ops.project.settings import Project
 from cumulus_ops.repair.damage import (
+    RUN,
     Damage,
     Outcome,
     Report,
@@ -119,7 +120,7 @@ def recover(
         for _ in range(ROUNDS):
             done = _carry_out(rt, plan_repair(rt, waiting), on_progress)
             rest = _look_again(rt, waiting, on_look) if waiting else ()
-            outcome = Outcome(outcome.done + _without(done.done, rest), _only(done.left, rest))
+            outcome = Outcome(outcome.done + _done(waiting, done, rest), _only(done.left, rest))
             if not rest or len(rest) >= len(waiting):
                 break
             waiting = rest
@@ -165,13 +166,23 @@ def _name_files(rt: Runtime, files: Sequence[str]) -> list[str]:
 
 def _carry_out(rt: Runtime, plan: Plan, on_progress: Say) -> Outcome:
     outcome = Outcome()
-    for repair in plan.repairs:
-        rt.catalog.repairs.doing(f"makes again: {repair.damages[0].holds}, from {repair.source}")
+    for parts in _together(plan):
+        damages = tuple(damage for repair in parts for damage in repair.damages)
+        rt.catalog.repairs.doing(f"makes again: {damages[0].holds}, from {parts[0].source}")
         try:
-            outcome += _repair(rt, repair, on_progress)
+            outcome += _repair(rt, replace(parts[0], damages=damages), on_progress)
         except CumulusError as problem:
-            outcome += Outcome(left=tuple((damage, str(problem)) for damage in repair.damages))
+            # what cannot be made again is not to keep the rest from it
+            alone = [_carry_out(rt, Plan((part,)), on_progress) for part in parts] if len(parts) > 1 else []
+            alone = alone or [Outcome(left=tuple((damage, str(problem)) for damage in damages))]
+            outcome = sum(alone, outcome)
     return outcome
+
+
+def _together(plan: Plan) -> list[list[Repair]]:
+    """Runs are made again in one go, whatever they are made from: what is lost of one map is computed from what is lost of others. Everything else by itself."""
+    runs = [repair for repair in plan.repairs if repair.kind == RUN]
+    return [runs if repair in runs else [repair] for repair in plan.repairs if repair not in runs[1:]]
 
 
 def _repair(rt: Runtime, repair: Repair, on_progress: Say) -> Outcome:
@@ -211,9 +222,11 @@ def _look_again(rt: Runtime, damages: Sequence[Damage], on_look: Callable[[Progr
     return fsck(rt, on_look, only=[damage.file for damage in damages]).damages
 
 
-def _without(done: Sequence[tuple[Damage, str]], rest: Sequence[Damage]) -> tuple[tuple[Damage, str], ...]:
-    keys = {_key(damage) for damage in rest}
-    return tuple(pair for pair in done if _key(pair[0]) not in keys)
+def _done(waiting: Sequence[Damage], done: Outcome, rest: Sequence[Damage]) -> tuple[tuple[Damage, str], ...]:
+    """How each of what was damaged, and is no more, was made again."""
+    hows, keys = {_key(damage): how for damage, how in done.done}, {_key(damage) for damage in rest}
+    whole = [damage for damage in waiting if _key(damage) not in keys]
+    return tuple((damage, hows.get(_key(damage), "made again, or not needed any more")) for damage in whole)
 
 
 def _only(left: Sequence[tuple[Damage, str]], rest: Sequence[Damage]) -> tuple[tuple[Damage, str], ...]:

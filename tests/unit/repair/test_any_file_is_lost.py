@@ -16,12 +16,15 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from sqlalchemy import update
 
 from cumulus_ops.append import repeats
+from cumulus_ops.catalog import tables as t
 from cumulus_ops.catalog.deliveries import move
 from cumulus_ops.catalog.identity import Beginning, claimed_by, note_beginning, read_mark
 from cumulus_ops.catalog.records import Advance
 from cumulus_ops.compute import reading, steps
+from cumulus_ops.compute.extend import relations_read
 from cumulus_ops.epochs import compacting
 from cumulus_ops.epochs.compacting import compact
 from cumulus_ops.epochs.driver import run_waiting
@@ -240,6 +243,34 @@ def test_small_files_that_need_no_repair(case: Project, spoil: str) -> None:
     assert read_mark(state).commit > 0
     assert "quarantine" in (read_summed(state / "notices.md") or "")
     assert not slots.exists() or slots.read_text() == "3f2a9c1b"
+
+
+@pytest.mark.parametrize("wrong", [0, 1])
+def test_all_runs_at_once_and_one_that_cannot_be_made_again(case: Project, wrong: int) -> None:
+    """Maps of several relations are computed from each other: they are made again in one go; what cannot be is not to keep the others from it."""
+    with open_runtime(case) as rt:
+        group = next(name for name in rt.plan.groups if relations_read(rt.plan, {name}) == {"places"})
+        with rt.catalog.database.begin() as connection:
+            of_it = update(t.run).where(t.run.c.map == group)
+            connection.execute(of_it.values(total=t.run.c.total + wrong))
+    for file in (case.state / "runs").iterdir():
+        flip_all(file)
+    forget()
+    with open_runtime(case, complete=False) as rt:
+        found = fsck(rt).damages
+        assert len(found) == len(rt.catalog.commits.runs(rt.catalog.commits.last_commit()))
+        outcome = recover(rt).outcome
+        left = [damage for damage, _ in outcome.left]
+        maps = {damage.row.map for damage in left}
+        assert group in maps if wrong else not maps
+        assert all(relations_read(rt.plan, {name}) == {"places"} for name in maps)
+        assert all("is not what was lost" in why for _, why in outcome.left)
+        assert len(outcome.done) == len(found) - len(left)
+        assert {damage.row.map for damage in fsck(rt).damages} == maps
+
+
+def flip_all(file: Path) -> None:
+    file.write_bytes(bytes(byte ^ 4 for byte in file.read_bytes()))
 
 
 @pytest.mark.parametrize("digit", [r'("version":4294967)300', r'("appId":"cumulus/)(.)', r'("cumulus.epoch":")4'])
