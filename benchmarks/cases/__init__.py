@@ -4,7 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
-from benchmarks.cases import batches, cores, fixed, hotkey, keys, memory, refresh, size, start, state, stream, views
+from benchmarks.cases import (
+    batches,
+    cores,
+    fixed,
+    hotkey,
+    keys,
+    memory,
+    refresh,
+    size,
+    start,
+    state,
+    stream,
+    views,
+    ways,
+)
 from benchmarks.rows import Row
 from benchmarks.settings import Settings
 
@@ -26,4 +40,5 @@ CASES: dict[str, Case] = {
     "stream": stream.run,
     "keys": keys.run,
     "start": start.run,
+    "ways": ways.run,
 }

@@ -207,6 +207,24 @@ def _start(rows: Sequence[Row]) -> list[str]:
     return [*table(["process", "CPU seconds"], body), "", targets]
 
 
+def _ways(rows: Sequence[Row]) -> list[str]:
+    lines: list[str] = []
+    for scale, chosen in _scales(rows):
+        for variant in dict.fromkeys(row.variant for row in chosen):
+            same = [row for row in chosen if row.variant == variant]
+            share, _, tables = variant.partition("%")
+            lines += [f"CPU seconds of a batch of {float(share):g} % of the rows{tables}, SF {scale:g}:", ""]
+            lines += [*grid(same, "query", "contestant", seconds), ""]
+            for other in ("cumulus-anew", "duckdb-recompute"):
+                found = ratios(same, other, "cumulus", "query")
+                if found:
+                    mean, least = times(geometric_mean(found.values())), min(found, key=found.__getitem__)
+                    worst = f"at the least {times(found[least])} ({least[0]})"
+                    lines.append(f"- {other} takes {mean} the time of cumulus (geometric mean), {worst}")
+            lines.append("")
+    return lines
+
+
 Section = Callable[[Sequence[Row]], list[str]]
 SECTIONS: dict[str, tuple[str, Section]] = {
     "fixed": ("The cost of a small batch", _fixed),
@@ -220,4 +238,5 @@ SECTIONS: dict[str, tuple[str, Section]] = {
     "size": ("The size of the state", _size),
     "views": ("Many views", _views),
     "start": ("Starting", _start),
+    "ways": ("Large batches: applied, or all maps filled anew", _ways),
 }

@@ -30,7 +30,6 @@ from dataclasses import asdict, dataclass, field, replace
 from functools import cache, cached_property
 from pathlib import Path
 
-import numpy as np
 import pyarrow as pa
 
 from cumulus_ops.catalog.records import NewRun, Run
@@ -42,7 +41,7 @@ from cumulus_ops.compute.refresh import changes_of, derive
 from cumulus_ops.layout.costs import used_columns
 from cumulus_ops.layout.plans import ProgramPlan
 from cumulus_ops.layout.statements import StatementPlan
-from cumulus_ops.maps.deltas import VERSION, sum_deltas
+from cumulus_ops.maps.deltas import at_version, sum_deltas
 from cumulus_ops.maps.runs import AccessPath
 from cumulus_ops.project.errors import InputProblem, IntegrityProblem
 
@@ -225,12 +224,6 @@ def extend_groups(task: ExtendTask, own: OwnDeltas) -> None:
     settle(task.plan, step.first(), task.computed, step.compute, bound, own)
 
 
-def _at_version(delta: pa.Table, version: int) -> pa.Table:
-    """The same deltas at one version."""
-    versions = pa.array(np.full(len(delta), version, np.int64))
-    return delta.set_column(delta.column_names.index(VERSION), delta.schema.field(VERSION), versions)
-
-
 class _Step:
     """One extension: its events, and its states of the maps. Versions from ``since`` (inclusive) to ``until`` (exclusive) are the batches'."""
 
@@ -280,7 +273,7 @@ class _Step:
         for name in (name for stratum in self.plan.strata for name in stratum if name in self.task.drivers):
             relation = self.task.drivers[name]
             statements = [s for s in self.plan.statements[name] if s.relation == relation]
-            tables = [_at_version(table, first) for table in self._of_events(relation, statements, own)]
+            tables = [at_version(table, first) for table in self._of_events(relation, statements, own)]
             if tables:
                 own.put(name, sum_deltas(tables), final=True)
 

@@ -41,6 +41,7 @@ from m3.program import Column
 __all__ = [
     "VALUE",
     "VERSION",
+    "at_version",
     "column_codes",
     "delta_schema",
     "delta_values",
@@ -184,6 +185,16 @@ def negate_deltas(delta: pa.Table) -> pa.Table:
         opposite = to_column(multiply(to_units(delta[name].combine_chunks()), MINUS))
         delta = delta.set_column(delta.column_names.index(name), name, opposite)
     return delta
+
+
+def at_version(delta: pa.Table, version: int) -> pa.Table:
+    """The same keys and values at one version; not summed.
+
+    >>> at_version(pa.table({"k": [1, 2], "_version": [7, 8], "+m": [3, 4]}), 9)["_version"].to_pylist()
+    [9, 9]
+    """
+    at = pa.array(np.full(len(delta), version, np.int64))
+    return delta.set_column(delta.column_names.index(VERSION), delta.schema.field(VERSION), at)
 
 
 def _drop_zeros(table: pa.Table) -> pa.Table:

@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from cumulus_ops.catalog.records import NewRun, Run
 from cumulus_ops.layout.plans import ProgramPlan
-from cumulus_ops.maps.deltas import VERSION, negate_deltas, project_deltas, sum_deltas
+from cumulus_ops.maps.deltas import VERSION, at_version, negate_deltas, project_deltas, sum_deltas
 from cumulus_ops.maps.hashes import PRIME
 from cumulus_ops.maps.packs import write_runs
 from cumulus_ops.maps.runs import AccessPath, build_run
@@ -140,7 +140,9 @@ class Part:
                 tables = [_narrowed(table, twin, path) for table in right]
                 tables += [negate_deltas(table) for table in (*self.truths.held(path, slot, level), *earlier)]
                 at = None if slot.epoch is None else min(slot.last, max(run.max_version for run in mine))
-                missing = sum_deltas([table if at is None else _at(table, at) for table in tables]) if tables else None
+                missing = (
+                    sum_deltas([table if at is None else at_version(table, at) for table in tables]) if tables else None
+                )
                 if missing is None or not len(missing):
                     continue
                 earlier.append(missing)
@@ -266,9 +268,3 @@ def _narrowed(table: pa.Table, of: AccessPath, path: AccessPath) -> pa.Table:
     if keys is not None and of.keys is not None:
         keys = None if keys == of.keys else tuple(of.keys.index(position) for position in keys)
     return project_deltas(table, keys, path.values)
-
-
-def _at(table: pa.Table, version: int) -> pa.Table:
-    """The same deltas at one version."""
-    versions = pa.array(np.full(len(table), version, np.int64))
-    return table.set_column(table.column_names.index(VERSION), table.schema.field(VERSION), versions)

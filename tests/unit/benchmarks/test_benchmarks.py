@@ -5,15 +5,16 @@ from __future__ import annotations
 import dataclasses
 import datetime
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from decimal import Decimal
 from pathlib import Path
 
 import pytest
 
 from benchmarks.answers import same_rows
+from benchmarks.cases.ways import Anew, Batches
 from benchmarks.changes import make_changes, make_continuation
-from benchmarks.contest import Contestant, Turn, Unsupported, compete
+from benchmarks.contest import Contestant, Turn, Unsupported, WrongAnswer, compete
 from benchmarks.peers.cumulus import on_state
 from benchmarks.peers.cumulus_worker import apply_all
 from benchmarks.peers.postgres_views import QUERIES, incremental
@@ -105,6 +106,15 @@ def test_summary_names_who_has_no_number_and_why() -> None:
     assert "- flink, q3: not expressible: joins" in page
 
 
+def test_summary_names_the_query_for_which_filling_anew_is_nearest() -> None:
+    label = Label("ways", "q3", "10.0000%, all tables", 0.1)
+    rows = [("cumulus", "q3", 1.0), ("cumulus", "q4", 1.0), ("cumulus-anew", "q3", 2.0), ("cumulus-anew", "q4", 8.0)]
+    made = [row(who, query, s, case="ways", variant=label.variant, scale_factor=0.1) for who, query, s in rows]
+    page = summary(made)
+    assert "CPU seconds of a batch of 10 % of the rows, all tables, SF 0.1:" in page
+    assert "- cumulus-anew takes 4x the time of cumulus (geometric mean), at the least 2x (q3)" in page
+
+
 def test_answers_are_multisets_with_exact_decimals_and_tolerant_floats() -> None:
     day = datetime.date(1995, 3, 15)
     ours = [("b", Decimal("2.50"), 1.0), ("a", Decimal("1.00"), 0.3333333333)]
@@ -129,7 +139,7 @@ def test_a_self_join_needs_a_change_for_each_set_of_places() -> None:
     assert function.count("-1 * n") == 1
 
 
-def test_the_smallest_contest_has_checked_answers(tmp_path: Path) -> None:
+def test_the_smallest_contest_has_checked_answers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     tables = tables_of(tmp_path, 0.001)
     landing = drops_of(tmp_path, tables, relations_of(["q3"]), 3000)
     folder = tmp_path / "states" / "q3"
@@ -139,10 +149,17 @@ def test_the_smallest_contest_has_checked_answers(tmp_path: Path) -> None:
     drops = len(list((landing / "0").iterdir()))
     state = State(folder, ("q3",), loaded["events"], loaded["seconds"], 0.0, (2, drops))
     changes = make_continuation(tmp_path, tables, relations_of(["q3"]), state.drops, 500, 2)
-    rows = compete(LABEL, {"cumulus": lambda: on_state(tmp_path, state, changes, None)}, 1, 1)
-    assert rows[0].seconds is not None, rows[0].note
-    assert "rows checked" in rows[0].note
-    assert rows[0].events == pytest.approx(500, abs=3)
+    with on_state(tmp_path, state, changes, None) as project:
+        ours = Batches(project, changes)
+        rows = compete(LABEL, {"cumulus": lambda: nullcontext(ours), "anew": lambda: nullcontext(Anew(ours))}, 1, 1)
+        assert not [row.note for row in rows if row.seconds is None]
+        assert "rows checked" in rows[0].note
+        assert rows[0].events == pytest.approx(500, abs=3)
+        commits = ours.rt.catalog.commits
+        some = commits.runs(commits.last_commit())[1:]
+        monkeypatch.setattr(commits, "runs", lambda _: some)
+        with pytest.raises(WrongAnswer, match="entries differ"):
+            Anew(ours).turn(2)
 
 
 def test_changes_keep_the_number_of_orders(tmp_path: Path) -> None:
