@@ -18,7 +18,7 @@ import re
 import shutil
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -29,7 +29,7 @@ from cumulus_ops.catalog.database import SCHEMA
 from cumulus_ops.opening.runtime import Runtime
 from cumulus_ops.project.errors import CumulusError, IntegrityProblem, SetupProblem
 from cumulus_ops.project.processes import reach
-from cumulus_ops.project.small_files import locked_folder, replace_file, sync_folder
+from cumulus_ops.project.small_files import locked_folder, remove_left, replace_file, sync_folder
 from cumulus_ops.publishing.telling import watch_step
 
 __all__ = ["COPY", "Backup", "back_up", "back_up_when_due", "list_backups", "read_backup", "verify_backup"]
@@ -147,9 +147,7 @@ def _drop_old(made: Backup, to: Path, keep: int) -> None:
     mine = [backup for backup in list_backups(to) if backup.installation == made.installation]
     for old in mine[keep:]:
         shutil.rmtree(old.place, ignore_errors=True)
-    for left in to.glob(".draft.*"):
-        with suppress(OSError), locked_folder(left):
-            shutil.rmtree(left, ignore_errors=True)
+    remove_left(to, ".draft.*")
 
 
 def list_backups(folder: Path) -> list[Backup]:

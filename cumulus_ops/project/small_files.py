@@ -5,14 +5,26 @@ from __future__ import annotations
 import fcntl
 import os
 import re
+import shutil
+import tempfile
 import zlib
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
-__all__ = ["create_file", "locked_folder", "read_summed", "replace_file", "sync_folder", "with_sum"]
+__all__ = [
+    "create_file",
+    "locked_folder",
+    "read_summed",
+    "remove_left",
+    "replace_file",
+    "scratch_folder",
+    "sync_folder",
+    "with_sum",
+]
 
 
+SCRATCH = "cumulus-scratch-"
 #: The checksum at the end of a Markdown file.
 SUMMED = re.compile(r"(.*)<!-- ([0-9a-f]{8}) -->\n", re.DOTALL)
 
@@ -76,6 +88,35 @@ def locked_folder(folder: Path) -> Iterator[None]:
         yield
     finally:
         os.close(descriptor)
+
+
+def remove_left(folder: Path, pattern: str) -> None:
+    """Remove folders that whoever has made them has left: they are locked as long as he is there."""
+    for left in folder.glob(pattern):
+        with suppress(OSError), locked_folder(left):
+            shutil.rmtree(left, ignore_errors=True)
+
+
+@contextmanager
+def scratch_folder() -> Iterator[Path]:
+    """A folder for what is not needed any more in the end. What others have left, who were killed, is removed: it may be as large as all views."""
+    place = Path(tempfile.gettempdir())
+    remove_left(place, f"{SCRATCH}*")
+    with ExitStack() as stack:
+        folder = _locked_scratch(place, stack)
+        stack.callback(shutil.rmtree, folder, ignore_errors=True)
+        yield folder
+
+
+def _locked_scratch(place: Path, stack: ExitStack) -> Path:
+    """A new one; before it was locked, somebody who clears up may have taken it for one that was left."""
+    while True:
+        folder = Path(tempfile.mkdtemp(prefix=SCRATCH, dir=place))
+        with suppress(FileNotFoundError, BlockingIOError), ExitStack() as locked:
+            locked.enter_context(locked_folder(folder))
+            if folder.exists():
+                stack.enter_context(locked.pop_all())
+                return folder
 
 
 def _draft(file: Path, text: str, *, durable: bool, private: bool) -> Path:

@@ -10,7 +10,6 @@ from __future__ import annotations
 import importlib
 import json
 import re
-import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -23,6 +22,7 @@ import pyarrow.compute as pc
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
+from cumulus_ops.project.small_files import scratch_folder
 from cumulus_ops.project.verdicts import UNPROVED, outcome_of
 from cumulus_ops.validation.judge import Compared
 from cumulus_ops.validation.recompute import (
@@ -63,7 +63,7 @@ def validate_snapshot(
         What was found; a wrong snapshot is a report, not an exception.
     """
     started = time.monotonic()
-    with tempfile.TemporaryDirectory(prefix="cumulus-validation-") as folder:
+    with scratch_folder() as folder:
         with ThreadPoolExecutor(1) as pool:
             imported = pool.submit(importlib.import_module, DATA_DOCS)
             session = own_session(spark)
@@ -72,9 +72,7 @@ def validate_snapshot(
             files = {**request.log_files, **{net.relation: request.whole_log(net.relation) for net in wrong}}
             with kept_tables(session, request.relations, request.views, request.texts, files, request.epoch) as bases:
                 impossible = [_read_impossible(name, base) for name, base in bases.items()]
-                compared = recompute_views(
-                    session, request.views, request.relations, request.texts, Path(folder), on_view
-                )
+                compared = recompute_views(session, request.views, request.relations, request.texts, folder, on_view)
             recomputed = time.monotonic()
             imported.result()
         result, page = _check(request, compared, pa.concat_tables([IMPOSSIBLE.empty_table(), *impossible]), differing)

@@ -8,7 +8,6 @@ the snapshots.
 from __future__ import annotations
 
 import importlib
-import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
@@ -22,6 +21,7 @@ from cumulus_ops.catalog.finals import FinalPartition
 from cumulus_ops.catalog.values import shown_value
 from cumulus_ops.opening.runtime import Runtime
 from cumulus_ops.project.errors import IntegrityProblem
+from cumulus_ops.project.small_files import scratch_folder
 from cumulus_ops.project.verdicts import DIFFERS, EQUAL, IN_ERROR
 from cumulus_ops.project.versions import EPOCHS_MAX
 from cumulus_ops.publishing.final_tables import appended_rows, final_table
@@ -97,10 +97,10 @@ def validate_finals(rt: Runtime) -> list[FinalVerdict]:
     from cumulus_ops.validation.checkpoint import DATA_DOCS, verdicts_of
     from cumulus_ops.validation.recompute import own_session
 
-    with tempfile.TemporaryDirectory(prefix="cumulus-finals-") as folder:
+    with scratch_folder() as folder:
         with ThreadPoolExecutor(1) as pool:
             imported = pool.submit(importlib.import_module, DATA_DOCS)
-            compared = _recompute_parts(rt, own_session(find_session(rt)), parts, Path(folder))
+            compared = _recompute_parts(rt, own_session(find_session(rt)), parts, folder)
             imported.result()
         import expectations
         from cumulus_ops.validation.data_docs import page_path, run_checkpoint

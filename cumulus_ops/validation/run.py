@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -18,6 +17,7 @@ from cumulus_ops.files.log_files import verify_log
 from cumulus_ops.files.net_tables import choose_base_files, names_in_log
 from cumulus_ops.opening.runtime import Runtime
 from cumulus_ops.project.errors import IntegrityProblem
+from cumulus_ops.project.small_files import scratch_folder
 from cumulus_ops.project.verdicts import FAILED
 from cumulus_ops.publishing.telling import watch_step
 from cumulus_ops.query.errors import views_in_error
@@ -77,8 +77,8 @@ def validate(
     from cumulus_ops.validation.checkpoint import validate_snapshot
 
     rt = rt.as_of(epoch)
-    with rt.catalog.leases.step(), tempfile.TemporaryDirectory(prefix="cumulus-snapshot-") as folder:
-        request = validation_request(rt, epoch, Path(folder), views)
+    with rt.catalog.leases.step(), scratch_folder() as folder:
+        request = validation_request(rt, epoch, folder, views)
         count = len(request.views)
         report = validate_snapshot(find_session(rt), request, lambda done, view: on_view(done, count, view))
         _judge_nets(rt, request.nets, report.wrong_nets)
