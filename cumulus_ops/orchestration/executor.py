@@ -46,4 +46,6 @@ class WarmLocalExecutor(LocalExecutor):
         now, unread = time.monotonic(), self._unread_messages.value
         self._unread_since = None if not unread else now if self._unread_since is None else self._unread_since
         if self._unread_since is not None and now - self._unread_since > UNREAD_S:
+            for worker in self.workers.values():  # Airflow would ask them to end, by the same queue, and wait for ever
+                worker.kill()
             raise RuntimeError(f"no worker has taken {unread} tasks for {UNREAD_S:.0f} s: one that waited was killed")

@@ -83,3 +83,5 @@ def test_an_idle_worker_that_is_killed_ends_the_scheduler(made, clock):
     clock.now = executor.UNREAD_S + 1
     with pytest.raises(RuntimeError, match="no worker has taken 2 tasks"):
         made.sync()
+    made.end()  # as the scheduler does: it waits for all of them
+    made.workers.clear()
