@@ -205,6 +205,7 @@ def test_a_table_is_solved_only_where_somebody_could_have_seen_another_order() -
     def placed(*messages: Data, parents: str, children: str) -> tuple[object, int, int]:
         replay = Replay({5: ("A1", 3)}, 5, set(), reports, list(messages))
         columns = replay.place(2, parents.split(), children.split(), lambda message: gets[message.payload])
+        assert (replay.table is not None) == bool(replay.counts["tables"])
         return dict(columns), replay.counts["tables"], len(replay.buffer)
 
     row = (data("A1:1", "y"), data("A1:2", "-"), data("A1:3", "x"))

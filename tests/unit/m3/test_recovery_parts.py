@@ -96,11 +96,11 @@ def test_diffs_may_be_applied_in_any_order():
 # --- the table -----------------------------------------------------------------------------------------------------------
 
 
-def draw_table(draw):
+def draw_table(draw, most=5):
     """Rows of inputs, some of them targets; mostly of an execution, so that there is a valid table, and sometimes not."""
-    first, width = draw.randint(1, 3), draw.randint(1, 5)
+    first, width = draw.randint(1, 3), draw.randint(1, most)
     senders = draw.choices(
-        ("A1", "A2", "A3")[: draw.randint(1, 3)], k=draw.randint(0, 5)
+        ("A1", "A2", "A3")[: draw.randint(1, 3)], k=draw.randint(0, most)
     )  # brute force tries 6 to that power
     rows = {parent: senders.count(parent) for parent in ("A1", "A2", "A3")}
     children = [f"C{i}" for i in range(1, draw.randint(1, 3) + 1)]
@@ -176,6 +176,16 @@ def test_the_first_table_is_found_without_going_back(seed):
     found, columns = looked_at(table, 1)
     width = table.last - table.first + 1
     assert columns == width if found else columns <= width
+
+
+@settings(deadline=None)
+@seeds
+def test_as_many_tables_are_listed_as_are_counted(seed):
+    """Larger ones than brute force could list: counting tries all that fits, and listing relies on the earliest deadlines."""
+    table, hold = draw_table(random.Random(seed), most=10), seed % 2 == 0
+    number = count_tables(table, hold=hold)
+    found = [tuple(sorted(columns.items())) for columns in islice(tables(table, hold=hold), 500)]
+    assert len(set(found)) == len(found) == min(number, 500)
 
 
 def in_rows(length, width, parents="AB"):
