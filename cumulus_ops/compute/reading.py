@@ -473,14 +473,14 @@ def _read(
 ) -> pa.Table:
     """A file's rows in physical form: how a log file stores a column is its own affair, and differs between files."""
     names = [*types, SIGN, *([STAMP] if stamp is None else [])]
-    table = read_fresh(file, relation, names) if part == (0, 1) else None
+    table = read_fresh(file, relation, names) if part == WHOLE else None
     table = _read_part(root, file, relation, names, part) if table is None else table
     stamps = whole_column(table[STAMP]) if stamp is None else pa.array(np.full(len(table), stamp))
     arrays = [to_physical(table[name], type_) for name, type_ in types.items()]
     return pa.table([*arrays, whole_column(table[SIGN]), stamps], names=[*types, SIGN, STAMP])
 
 
-def _read_part(root: Path, file: LogFile, relation: Relation, names: Sequence[str], part: tuple[int, int]) -> pa.Table:
+def _read_part(root: Path, file: LogFile, relation: Relation, names: Sequence[str], part: Part) -> pa.Table:
     """A slice of a file's rows; only the row groups that have some of them are read."""
     with OpenLog(root, file) as log:
         begin = file.rows * part[0] // part[1]
