@@ -9,11 +9,12 @@ import sqlalchemy as sa
 
 from cumulus_ops.catalog import tables as t
 from cumulus_ops.catalog.catalog import Catalog
+from cumulus_ops.files.log_files import fresh_offsets, fresh_rows
 from cumulus_ops.opening.runtime import Runtime
 from m3.datatypes import Type
 from tests.support.projects import Event, Row, interpret, oracle_maps
 
-__all__ = ["forget_checksums", "logged_events", "logged_maps"]
+__all__ = ["forget_checksums", "forget_written", "logged_events", "logged_maps"]
 
 
 def logged_events(rt: Runtime, epoch: int) -> list[Event]:
@@ -38,8 +39,15 @@ def logged_maps(rt: Runtime, epoch: int) -> dict[str, dict[Row, int]]:
     return oracle_maps(interpret(rt.program, logged_events(rt, epoch)))
 
 
+def forget_written() -> None:
+    """Have this process read files of the log that it has just written, as others do: somebody is about to damage them."""
+    fresh_rows.clear()
+    fresh_offsets.clear()
+
+
 def forget_checksums(catalog: Catalog) -> None:
     """Make all files of the log and of the quarantine files of old, which have no checksums: now they may be overwritten."""
+    forget_written()
     with catalog.database.engine.begin() as connection:
         for table in (t.log_file, t.quarantine):
             connection.execute(sa.update(table).values(checksums=None))

@@ -36,7 +36,7 @@ from cumulus_ops.validation.run import verify_log_files
 from m3.datatypes import DOUBLE, INT, STRING, decimal
 from m3.program import Column, Relation
 from tests.support.keyed import found_in_index
-from tests.support.logs import forget_checksums
+from tests.support.logs import forget_checksums, forget_written
 from tests.support.projects import make_project
 from tests.support.runs import small_blocks
 
@@ -98,8 +98,7 @@ def forget() -> None:
     """What this process has read before."""
     for cache in (repeats._known_offsets, key_runs._open_cached, packs._map_file):
         cache.cache_clear()
-    log_files.fresh_rows.clear()
-    log_files.fresh_offsets.clear()
+    forget_written()
 
 
 def shown(found: object) -> object:

@@ -29,6 +29,7 @@ from cumulus_ops.project.errors import Conflict, IntegrityProblem
 from cumulus_ops.project.versions import epoch_end
 from m3.datatypes import INT
 from m3.program import Column, Relation
+from tests.support.logs import forget_written
 from tests.support.projects import (
     Event,
     append_events,
@@ -72,6 +73,7 @@ def rows(relation: str, *pairs: tuple[int, int], sign: int = 1) -> list[Event]:
 
 def damage(rt: Runtime, batch: int) -> Callable[[], None]:
     """Make a batch one that cannot be applied: a column of its log, a file without checksums, has no numbers. The result repairs it."""
+    forget_written()
     paths = [rt.project.state / f.path for f in rt.catalog.log.files(batch=batch)]
     for path in paths:
         shutil.copy(path, path.with_suffix(".kept"))
@@ -259,6 +261,7 @@ def test_the_batch_with_which_a_refresh_fails_is_taken_back(opened) -> None:
 def test_other_errors_are_never_the_batchs_fault(opened, monkeypatch: pytest.MonkeyPatch) -> None:
     rt = opened()
     batch = append_events(rt, 0, rows("r", (1, 5)), "d")
+    forget_written()
     for file in rt.catalog.log.files(batch=batch):
         (rt.project.state / file.path).rename(rt.project.state / "away")
     for _ in range(2 * max(UNENDED, FAILURES)):

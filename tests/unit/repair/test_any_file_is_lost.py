@@ -29,7 +29,6 @@ from cumulus_ops.epochs import compacting
 from cumulus_ops.epochs.compacting import compact
 from cumulus_ops.epochs.driver import run_waiting
 from cumulus_ops.epochs.minibatch import run_minibatch
-from cumulus_ops.files import log_files
 from cumulus_ops.keys import runs as key_runs
 from cumulus_ops.maps import packs
 from cumulus_ops.opening.runtime import Runtime, initialise, open_runtime
@@ -44,7 +43,7 @@ from cumulus_ops.sources.postgres.tables import Position
 from m3.datatypes import INT, STRING, decimal
 from m3.program import Column, Relation
 from tests.support.children import start, wait
-from tests.support.logs import logged_events
+from tests.support.logs import forget_written, logged_events
 from tests.support.projects import engine_maps, interpret, make_project, oracle_maps
 
 COLUMNS = (Column("shop", STRING.with_null()), Column("price", decimal(12, 2)))
@@ -147,8 +146,7 @@ def choose(project: Project, what: str) -> tuple[Path, Path]:
 def forget() -> None:
     """What this process has read before: whoever finds a damage has not."""
     reading.opened_runs = steps.opened_runs = type(reading.opened_runs)()
-    log_files.fresh_rows.clear()
-    log_files.fresh_offsets.clear()
+    forget_written()
     for cache in (repeats._known_offsets, key_runs._open_cached, packs._map_file):
         cache.cache_clear()
 
