@@ -505,12 +505,16 @@ def contradicts_itself(path: Path, installation: str) -> bool:
     Raises:
         IntegrityProblem: the log cannot be read.
     """
-    table = open_table(path)
-    if table is None:
-        return False
-    value = table.transaction_version(_name_application(installation))
-    with telling_damage(path):
-        commit = next((c for c in table.history(LOOKED_AT) if c.get(INSTALLATION) == installation and EPOCH in c), None)
+    while True:  # the history may have a commit that came after the table was opened: read again until none did
+        table = open_table(path)
+        if table is None:
+            return False
+        value = table.transaction_version(_name_application(installation))
+        with telling_damage(path):
+            history = table.history(LOOKED_AT)
+            if DeltaTable(str(path)).version() == table.version():
+                break
+    commit = next((c for c in history if c.get(INSTALLATION) == installation and EPOCH in c), None)
     if commit is None or value is None:
         return commit is not None
     mark = Mark.of(value)

@@ -79,7 +79,7 @@ def answers(run: RunData, names: list[str], asked: list[int]) -> Iterator[object
         yield [total.tolist() for total in sum_points([run], plain, request).values()]
         slices = read_slices([run], plain, [*run.keys], request)
         values = [units.tolist() for units in slices.values.values()]
-        yield slices.request.tolist(), slices.versions.tolist(), values
+        yield slices.request.tolist(), values
         yield [repr(column.to_pylist()) for column in slices.free]
     yield [repr(column.to_pylist()) for column in run.table(names).columns]
 

@@ -385,7 +385,7 @@ def test_rows_without_an_order_are_sorted_and_can_be_downloaded(tmp_path: Path) 
     assert client.get("/test/views/w/rows.csv").status_code == 404
     for file in (tmp_path / "published" / "v").glob("*.parquet"):
         file.write_bytes(b"damaged")
-    assert "move the folder away" in client.get("/test/views/v/rows.csv").text
+    assert "`cumulus recover` publishes it again" in client.get("/test/views/v/rows.csv").text
 
 
 def test_a_large_view_is_not_downloaded(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
