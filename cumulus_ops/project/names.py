@@ -110,6 +110,8 @@ HARMLESS = re.compile(
     r"ssl(mode|cert|rootcert|crl|compression|sni|negotiation)|gssencmode|channel_binding|load_balance_hosts|"
     r"use_ssl|user_id|user_agent|session_id|grpc_max_message_size|timeout|check_same_thread|mode|cache|uri"
 )
+#: Parameters whose values are secrets. Any other name may be a part of a secret in which somebody has left an odd character as it is.
+SECRET = re.compile(r"token|password|sslpassword|sslkey|passfile")
 HINT = "percent-encode odd characters of the user's name and the password: %40 for @, %3A for :, %2F for /, %3F for ?, %23 for #, %25 for %"
 
 
@@ -172,7 +174,7 @@ def _shown_parameter(text: str) -> str:
     name, equals, _ = text.partition("=")
     if equals and HARMLESS.fullmatch(name):
         return text
-    return f"{name}={HIDDEN}" if equals and name.isidentifier() else HIDDEN
+    return f"{name}={HIDDEN}" if equals and SECRET.fullmatch(name) else HIDDEN
 
 
 #: How an error of gRPC is printed.
@@ -209,7 +211,8 @@ def _secrets(url: str) -> Iterator[str]:
     found = [login.partition(":")[2]]
     for text in _parameters(scheme, rest)[2]:
         name, equals, value = text.partition("=")
-        found += [] if equals and HARMLESS.fullmatch(name) else [value if equals else text]
+        if not equals or not HARMLESS.fullmatch(name):
+            found += [value] if equals and SECRET.fullmatch(name) else [text, name, value]
     for secret in filter(None, found):
         for plain in {secret, unquote(secret), unquote_plus(secret)}:
             yield from (plain, quote(plain, safe=""), quote(plain), quote_plus(plain), repr(plain)[1:-1])
