@@ -130,7 +130,7 @@ def test_a_quiet_time_has_no_snapshots_of_its_own(make):
 
 def test_nothing_that_time_passes_is_no_tick(make):
     rt = make(10)
-    click(rt, 0, [1], [5])  # more than an hour ahead of all epochs that are over
+    click(rt, 0, [1], [50])  # two days ahead: within no hour, and on no day, of an epoch that is over
     run_waiting(rt, validating=False)
     assert ticks(rt) == [(0, "retired")]
     for epoch in range(1, 9):
