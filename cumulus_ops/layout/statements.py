@@ -124,6 +124,12 @@ class StatementPlan:
         return dict(self.carried)
 
     @cached_property
+    def parameters(self) -> tuple[str, ...]:
+        """The event parameters that it looks at anywhere."""
+        early = (*self.conditions, *self.carried_scalars, *self.factors)
+        return tuple(sorted({name for scalar in early for name in variables(scalar)}))
+
+    @cached_property
     def carried_scalars(self) -> tuple[Scalar, ...]:
         """What is carried, without names."""
         return tuple(scalar for _, scalar in self.carried)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from unittest.mock import patch
 
 import numpy as np
@@ -11,7 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from cumulus_ops.compute import kernel
-from cumulus_ops.compute.kernel import group_rows
+from cumulus_ops.compute.kernel import Events, group_rows
+from cumulus_ops.compute.vector import Frame
 
 ROW = st.tuples(st.integers(-3, 3), st.sampled_from([None, "", "a", "b"]), st.sampled_from([None, 0, 7]))
 
@@ -41,3 +43,26 @@ def test_rows_that_all_differ_are_groups_of_their_own(keys: list[int]) -> None:
     assert groups is not None
     assert sorted(groups.number.tolist()) == [0, 1, 2]
     assert [groups.number[i] for i in groups.first] == [0, 1, 2]
+
+
+EVENT = st.tuples(st.sampled_from([-(2**62), 0, 1, 2**62]), st.sampled_from([None, "a"]), st.integers(0, 1))
+
+
+@settings(deadline=None)
+@given(
+    st.lists(EVENT, max_size=8),
+    st.lists(st.tuples(EVENT, st.sampled_from([1, -1])), max_size=4),
+    st.sampled_from([("n",), ("t",), ("n", "t"), ()]),
+)
+def test_events_cancel_if_those_that_look_alike_sum_to_zero(
+    twice: list[tuple[object, ...]], more: list[tuple[tuple[object, ...], int]], names: tuple[str, ...]
+) -> None:
+    weighted = [*((row, 1) for row in twice), *more, *((row, -1) for row in twice)]
+    numbers, texts, versions = ([row[i] for row, _ in weighted] for i in range(3))
+    columns = {"n": pa.array(numbers, pa.int64()), "t": pa.array(texts, pa.string())}
+    weights = np.array([weight for _, weight in weighted], np.int64)
+    events = Events(Frame(columns, len(weighted)), np.array(versions, np.int64), weights)
+    sums = Counter[object]()
+    for (number, text, version), weight in weighted:
+        sums[version, *(value for name, value in (("n", number), ("t", text)) if name in names)] += weight
+    assert events.cancel(names) == (not any(sums.values()))
