@@ -351,10 +351,10 @@ class Commits(Part):
         rows = self._db.read(select(c.number, c.kind, c.read_at).where(c.number > after).order_by(c.number))
         return {number: (kind, read_at) for number, kind, read_at in rows}
 
-    def is_crowded(self, at: int, limit: int) -> bool:
-        """Whether some access path has more than ``limit`` runs that are visible at commit ``at``."""
+    def is_crowded(self, at: int, limit: int, most_rows: int) -> bool:
+        """Whether some access path has more than ``limit`` runs of at most ``most_rows`` rows that are visible at commit ``at``."""
         r = t.run.c
-        visible = (r.commit <= at, or_(r.retired_by.is_(None), r.retired_by > at))
+        visible = (r.commit <= at, or_(r.retired_by.is_(None), r.retired_by > at), r.rows <= most_rows)
         query = select(r.map).where(*visible).group_by(r.map, r.access_path).having(func.count() > limit).limit(1)
         return bool(self._db.read(query))
 

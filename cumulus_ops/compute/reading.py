@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections import OrderedDict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -19,7 +20,7 @@ from cumulus_ops.layout.plans import ProgramPlan
 from cumulus_ops.maps.columns import stack, to_physical, whole_column
 from cumulus_ops.maps.deltas import project_deltas, versions
 from cumulus_ops.maps.hashes import Hashes, hash_together, rows_of_table
-from cumulus_ops.maps.packs import Pack, open_run
+from cumulus_ops.maps.packs import Pack, open_run, unmap_files
 from cumulus_ops.maps.runs import AccessPath, RunData, build_run
 from m3.datatypes import Type
 from m3.program import Relation
@@ -76,6 +77,8 @@ def rows_within(memory: int) -> int:
 FANOUT = 4
 #: Larger runs are looked up by themselves.
 SMALL_ROWS = 16_384
+#: After so many steps a process looks whether files that it has mapped are gone: one that does not collect garbage itself learns it from the disk alone.
+LOOK_EVERY = 16
 #: What an opened run takes at least: its header.
 HEADER_BYTES = 4_096
 DEFAULT_BYTES = 1 << 30
@@ -95,13 +98,26 @@ class OpenedRuns:
         self.budget_bytes = budget_bytes
         self._kept: OrderedDict[Key, tuple[RunData, int]] = OrderedDict()
         self._bytes = 0
+        self._limited = 0
         self._lock = Lock()
 
     def limit(self, budget_bytes: int) -> None:
-        """Set the budget."""
+        """Set the budget, for the next step; now and then let go of what others have deleted."""
         self.budget_bytes = budget_bytes
         with self._lock:
             self._forget()
+        self._limited += 1
+        if self._limited % LOOK_EVERY == 0:
+            self.forget_gone()
+
+    def forget_gone(self) -> None:
+        """Let go of the runs whose file was deleted: as long as it is mapped, the disk keeps its bytes."""
+        with self._lock:
+            files = {(root, file) for key in self._kept for root, file, _ in key}
+            gone = {(root, file) for root, file in files if not os.path.exists(f"{root}/{file}")}
+            for key in [key for key in self._kept if any((root, file) in gone for root, file, _ in key)]:
+                self._bytes -= self._kept.pop(key)[1]
+        unmap_files()
 
     def open(self, root: str, run: NewRun) -> RunData:
         """A run, mapped from its file unless this process has it already."""

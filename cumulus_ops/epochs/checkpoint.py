@@ -12,7 +12,7 @@ from cumulus_ops.catalog.epochs import InError, LeftOut, in_error, left_out
 from cumulus_ops.catalog.records import Batch, Clock, HistoryEntry, Run, SharedClock, Snapshot, Step
 from cumulus_ops.catalog.votes import votes_missing
 from cumulus_ops.compute.correct import CorrectTask, History, is_due
-from cumulus_ops.compute.reading import BatchRef, rows_within
+from cumulus_ops.compute.reading import BatchRef, opened_runs, rows_within
 from cumulus_ops.compute.refresh import RefreshTask
 from cumulus_ops.compute.steps import MergeTask
 from cumulus_ops.coordination.barriers import REFRESH, SETTLE, VOTE, waits_for
@@ -35,6 +35,7 @@ __all__ = [
     "correct",
     "drop_unused",
     "merge",
+    "most_merged_rows",
     "refresh",
     "refresh_task",
     "try_refresh",
@@ -321,9 +322,14 @@ def _tell_unread(rt: Runtime, problems: Sequence[str]) -> None:
         rt.catalog.problems.step_succeeds("merge", None)
 
 
+def most_merged_rows(rt: Runtime) -> int:
+    """As many rows may be merged at a time."""
+    return MERGE_SHARE * rows_within(rt.project.memory_bytes)
+
+
 def _merge_task(rt: Runtime, step: Step) -> MergeTask | None:
     committed = rt.catalog.snapshots.newest()
-    limit = MERGE_SHARE * rows_within(rt.project.memory_bytes)
+    limit = most_merged_rows(rt)
     by_path: dict[AccessPath, list[Run]] = {}
     paths = {(p.map, p.label): p for group in rt.plan.paths.values() for p in group}
     for run in rt.catalog.commits.mergeable(rt.catalog.commits.last_commit()):
@@ -360,7 +366,7 @@ def collect_garbage(rt: Runtime, folders: Sequence[str] = (*FOLDERS, *KEEPING)) 
 
     Args:
         rt: the open project.
-        folders: where to look for files that no row names.
+        folders: where to look for files that no row names; none for retired runs alone.
 
     Returns:
         the number of deleted files.
@@ -374,4 +380,6 @@ def collect_garbage(rt: Runtime, folders: Sequence[str] = (*FOLDERS, *KEEPING)) 
         with suppress(FileNotFoundError):  # somebody else has deleted it meanwhile
             os.unlink(root / path)
             deleted += 1
+    if deleted:
+        opened_runs.forget_gone()
     return deleted

@@ -16,7 +16,15 @@ from cumulus_ops.catalog.records import Batch, Refresh, Step
 from cumulus_ops.compute.apply import ApplyTask
 from cumulus_ops.compute.steps import MinibatchTask, StepResult, explain, verdict
 from cumulus_ops.coordination.barriers import SETTLE, waits_for
-from cumulus_ops.epochs.checkpoint import correct, merge, refresh, refresh_task, try_refresh
+from cumulus_ops.epochs.checkpoint import (
+    collect_garbage,
+    correct,
+    merge,
+    most_merged_rows,
+    refresh,
+    refresh_task,
+    try_refresh,
+)
 from cumulus_ops.epochs.setting_aside import apply_apart, is_set_aside, is_suspect, retry_due, tell_of
 from cumulus_ops.opening.runtime import Runtime, open_runtime
 from cumulus_ops.project.errors import Conflict, CumulusError, NotYet
@@ -420,11 +428,15 @@ def tidy(rt: Runtime) -> int:
     Returns:
         the number of merged access paths.
     """
-    if not rt.catalog.commits.is_crowded(rt.catalog.commits.last_commit(), RUNS):
+    # Of runs with more than half of the rows that may be merged, no two become one: however many there are, nothing is to be done.
+    if not rt.catalog.commits.is_crowded(rt.catalog.commits.last_commit(), RUNS, most_merged_rows(rt) // 2):
         return 0
     try:
         correct(rt)
         refresh(rt)
-        return merge(rt)
+        merged = merge(rt)
     except Conflict:
         return 0
+    if merged:  # or else a long epoch would keep what it has merged, several times what its maps take
+        collect_garbage(rt, ())
+    return merged

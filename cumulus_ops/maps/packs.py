@@ -42,7 +42,7 @@ from cumulus_ops.maps.hashes import UNKNOWN, Hashes, hash_run
 from cumulus_ops.maps.runs import AccessPath, Part, RunData, Search
 from cumulus_ops.project.small_files import sync_folder
 
-__all__ = ["FOREIGN", "FORMAT", "Pack", "open_run", "root_of", "verify_run", "write_runs"]
+__all__ = ["FOREIGN", "FORMAT", "Pack", "open_run", "root_of", "unmap_files", "verify_run", "write_runs"]
 
 
 #: The version of the format of runs; a catalog says which one its runs have.
@@ -298,6 +298,11 @@ def _map_file(file: str) -> pa.Buffer:
     """A whole pack, mapped once for all its runs: packs never change."""
     with pa.memory_map(file) as source:
         return source.read_buffer()
+
+
+def unmap_files() -> None:
+    """Map files anew when they are next asked for. Runs that are open keep theirs."""
+    _map_file.cache_clear()
 
 
 class Pack:
