@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from cumulus_ops.catalog.records import Batch, ViewError
+from cumulus_ops.project.errors import DAMAGED
 
 __all__ = [
     "AppliedBatch",
@@ -228,6 +229,27 @@ class StepProblem:
         """Which step of whom."""
         return self.step if self.coordinator is None else f"{self.step} of coordinator {self.coordinator}"
 
+    @property
+    def waits(self) -> bool:
+        """Whether it has met a damaged file, and waits until somebody has made that again."""
+        return self.kind in DAMAGED
+
+    @property
+    def state(self) -> str:
+        """What it does: ``fails``, or ``waits``."""
+        return "waits" if self.waits else "fails"
+
+    @property
+    def hint(self) -> str:
+        """What to do about it."""
+        return RECOVER_STEP if self.waits else "mend that; the next time that it succeeds, this goes away"
+
+
+#: What to do where a step waits for a file.
+RECOVER_STEP = (
+    "`cumulus recover` makes the file again, or says what goes on without it (`--dry-run` first says from what, and how long it takes); "
+    "the step goes on by itself when it is tried next"
+)
 
 # Which views are in error in a snapshot, since when, and why: for everybody who reports about one.
 

@@ -6,6 +6,10 @@ schedules it. Whoever asks a source says so as well: whoever looks need not ask 
 
 from __future__ import annotations
 
+import datetime
+from collections.abc import Collection
+from functools import partial
+
 from sqlalchemy import delete, insert, select, update
 
 from cumulus_ops.catalog import tables as t
@@ -20,6 +24,10 @@ WHOLE = -1  # in the table: of no coordinator
 PROBLEM_CHARACTERS = 500
 
 KIND_CHARACTERS = 100
+
+
+def _names_any(text: str, files: Collection[str]) -> bool:
+    return any(file in text for file in files)
 
 
 class Problems(Part):
@@ -69,6 +77,29 @@ class Problems(Part):
             with self._db.begin() as connection:
                 connection.execute(delete(t.step_problem).where(p.step == step, p.coordinator == c))
             self._failing.discard((step, c))
+
+    def files_are_whole(
+        self, damaged: Collection[str], looked_at: Collection[str] | None, before: datetime.datetime
+    ) -> None:
+        """Forget that steps wait for damaged files that are as they were written by now. Whether a step can go on, it says when it is tried next.
+
+        Args:
+            damaged: the files that are damaged still.
+            looked_at: the files that were looked at; None: all.
+            before: when that began: what a step has met since stays.
+        """
+        for problem in self.step_problems():
+            names_any = partial(_names_any, problem.problem)
+            is_over = problem.waits and problem.at < before and not names_any(damaged)
+            if is_over and (looked_at is None or names_any(looked_at)):
+                self._forget(problem.step, WHOLE if problem.coordinator is None else problem.coordinator, problem.at)
+
+    def _forget(self, step: str, c: int, at: datetime.datetime) -> None:
+        """Unless it has failed once more."""
+        p = t.step_problem.c
+        with self._db.begin() as connection:
+            mine = (p.step == step, p.coordinator == c, p.at <= at.timestamp())
+            connection.execute(delete(t.step_problem).where(*mine))
 
     def standing_sources(self) -> list[StandingSource]:
         """Those that stand still, by name."""

@@ -157,8 +157,13 @@ def print_status(status: Status) -> None:
     out = console()
     for problem in status.failing:
         since, at = (f"{moment:%Y-%m-%d %H:%M:%S} UTC" for moment in (problem.since, problem.at))
-        said = f"FAILS: {problem.name}, since {since}, {problem.times} times, last at {at}: {visible(problem.problem)}"
+        verdict = "WAITS for a damaged file" if problem.waits else "FAILS"
+        said = (
+            f"{verdict}: {problem.name}, since {since}, {problem.times} times, last at {at}: {visible(problem.problem)}"
+        )
         out.print(Text(said, style="red"), soft_wrap=True)
+        if problem.waits:
+            out.print(f"  {problem.hint}", markup=False, soft_wrap=True)
         if problem.log:
             out.print(f"  its log in Airflow: {problem.log}", markup=False, soft_wrap=True)
     if status.has_changed and status.deployment is None:
@@ -250,9 +255,12 @@ def coordinator_table(title: str, coordinators: Sequence[CoordinatorStatus]) -> 
         table.add_column(name, justify="right")
     for c in coordinators:
         ends_at = f"{c.ends_at:%Y-%m-%d %H:%M:%S}" if c.ends_at else ""
-        state = {"works": "", "fails": "[red]fails[/red]", "is overdue": "[yellow]is overdue[/yellow]"}.get(
-            c.state, c.state
-        )
+        state = {
+            "works": "",
+            "fails": "[red]fails[/red]",
+            "waits": "[red]waits[/red]",
+            "is overdue": "[yellow]is overdue[/yellow]",
+        }.get(c.state, c.state)
         table.add_row(str(c.index), str(c.epoch), ends_at, "yes" if c.holds_token else "", str(c.pending_drops), state)
     return table
 

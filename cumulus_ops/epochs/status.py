@@ -125,7 +125,7 @@ def _group_by_epoch(batches: Sequence[AppliedBatch]) -> Iterable[tuple[int, Iter
 class CoordinatorStatus:
     """A coordinator: its open epoch, whether it may move next, and how many landed drops wait for it. ``state``: ``works``, ``joins``
     (its first epoch is yet to come), ``drains`` (its open epoch is its last), ``is late`` (others wait for its vote), ``is overdue`` (its epoch was
-    to end long ago, and something waits), ``fails`` (a step of it failed when it was tried last). ``ends_at``: when it leaves the epoch, or is to."""
+    to end long ago, and something waits), ``fails`` (a step of it failed when it was tried last), ``waits`` (that one, for a damaged file). ``ends_at``: when it leaves the epoch, or is to."""
 
     index: int
     epoch: int
@@ -274,13 +274,13 @@ def _newest(rt: Runtime) -> Newest | None:
 
 def _coordinators(rt: Runtime) -> Iterator[CoordinatorStatus]:
     token, rhythm, begun = rt.catalog.votes.token_holder(), Rhythm.of(rt.project), rt.catalog.votes.newest_epoch() + 1
-    failing = {problem.coordinator for problem in rt.catalog.problems.step_problems()}
+    failing = {problem.coordinator: problem.state for problem in rt.catalog.problems.step_problems()}
     members = sorted(rt.catalog.members.membership().active(), key=lambda m: m.coordinator)
     overdue = overdue_members(rt.project, rt.catalog, members, rhythm)
     for m in members:
         waiting = len(rt.sources.landing(m.coordinator).waiting())
         ends_at = rt.catalog.members.boundary(m.coordinator, m.epoch, rhythm).ends_at
-        state = "fails" if m.coordinator in failing else _state(m, begun, is_overdue=m.coordinator in overdue)
+        state = failing.get(m.coordinator) or _state(m, begun, is_overdue=m.coordinator in overdue)
         yield CoordinatorStatus(m.coordinator, m.epoch, m.coordinator == token, waiting, state, ends_at)
 
 

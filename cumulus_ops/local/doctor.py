@@ -280,9 +280,10 @@ def _running(project: Project) -> Iterator[Finding]:
     try:
         failing = failing_steps(catalog)
         for problem in failing:
-            text = f"{problem.name} fails since {moment(problem.since)}, {problem.times} times, last at {moment(problem.at)}: {problem.problem}"
-            log = f" the log: {problem.log} in Airflow;" if problem.log else ""
-            yield Finding("step", FIX, text, f"mend that;{log} the next time that it succeeds, this goes away")
+            state = "waits for a damaged file" if problem.waits else "fails"
+            text = f"{problem.name} {state} since {moment(problem.since)}, {problem.times} times, last at {moment(problem.at)}: {problem.problem}"
+            log = f"; its log: {problem.log} in Airflow" if problem.log else ""
+            yield Finding("step", FIX, text, f"{problem.hint}{log}")
         members = sorted(catalog.members.membership().active(), key=lambda m: m.coordinator)
         overdue = overdue_members(project, catalog, members, rhythm)
         for member in members:

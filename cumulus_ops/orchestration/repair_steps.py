@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, TypedDict
 
@@ -10,7 +11,7 @@ from cumulus_ops.light import lazy_module
 from cumulus_ops.opening.resuming import resumes
 from cumulus_ops.opening.runtime import open_runtime
 from cumulus_ops.project.errors import IntegrityProblem
-from cumulus_ops.project.names import code
+from cumulus_ops.project.names import code, escape
 from cumulus_ops.project.project_file import load_project
 
 if TYPE_CHECKING:
@@ -46,7 +47,8 @@ def plan_recovery(folder: str, *, files: str | None = None, dry_run: bool = Fals
     project, named = load_project(Path(folder)), (files or "").split()
     found = recover.look_at_claim(project)
     if found:  # the rest is looked at when the project can be opened
-        lines = [str(damage) for damage in found]
+        again = "it is written again from the catalog; what else is damaged can be seen then, and is made again, too"
+        lines = [*(str(damage) for damage in found), again]
     else:
         with open_runtime(project, "inprocess", complete=False) as runtime:
             planned = recover.recover(runtime, named, dry_run=True)
@@ -54,8 +56,24 @@ def plan_recovery(folder: str, *, files: str | None = None, dry_run: bool = Fals
         lines = list(words.plan_lines(planned.plan))
     for line in lines:
         log.info("%s", line)
-    markdown = "### Is this to be made again?\n\n" + "\n".join(f"- {code(line.strip())}" for line in lines)
-    return Asked(to_do="recover" if found and not dry_run else "", markdown=markdown, files=named)
+    if not found or dry_run:  # nobody is asked, and why is what the log of the next task says
+        return Asked(to_do="", markdown="\n".join(lines), files=named)
+    return Asked(to_do="recover", markdown=_say_plan(lines), files=named)
+
+
+def _say_plan(lines: Sequence[str]) -> str:
+    """A plan's lines in Markdown: what is damaged as a list, what is said of it below it in words; what is said of all as a paragraph.
+
+    >>> print(_say_plan(["missing: map m", "missing: map n", "  made again from the log", "about 1 s"]))
+    - `missing: map m`
+    - `missing: map n`
+        - made again from the log
+    <BLANKLINE>
+    about 1 s
+    """
+    *listed, last = lines
+    items = (f"    - {escape(line)}" if line.startswith("  ") else f"- {code(line)}" for line in listed)
+    return "\n".join([*items, *[""] * bool(listed), escape(last)])
 
 
 @resumes

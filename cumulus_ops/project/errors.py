@@ -18,6 +18,7 @@ from m3.errors import LONGEST_MESSAGE, M3Error, shortened
 
 __all__ = [
     "COLUMN_NOT_DEPLOYED",
+    "DAMAGED",
     "ColumnsWait",
     "Conflict",
     "CumulusError",
@@ -33,6 +34,8 @@ __all__ = [
 
 #: The kind of problem of what has columns that are declared, and not deployed yet.
 COLUMN_NOT_DEPLOYED = "column-not-deployed"
+#: The kinds of problems that go away as soon as a file is as it was written again. What needs the file waits for that, and has not failed.
+DAMAGED = frozenset({"damaged-run", "damaged-log", "damaged-quarantine", "delta-unreadable"})
 
 
 def columns_wait(columns: Sequence[str]) -> str:

@@ -19,6 +19,7 @@ __all__ = [
     "escape",
     "final_dag",
     "hide",
+    "recover_dag",
     "require_clear",
     "run_epochs_dag",
     "shown_url",

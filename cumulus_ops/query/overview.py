@@ -376,6 +376,7 @@ class UnderWay:
     command: str
     problem: str = ""
     at: datetime.datetime | None = None
+    waits: bool = False
 
     @property
     def is_at_work(self) -> bool:
@@ -403,7 +404,8 @@ class UnderWay:
         """What can be done about it."""
         kept = "" if self.keeps is None or self.keeps < 0 else f"; the snapshot of epoch {self.keeps} is kept meanwhile"
         give_up = f"`cumulus deploy --abort` gives it up, and what is maintained is not concerned{kept}"
-        return give_up if self.is_at_work else f"`{self.command}` goes on with it, {give_up}"
+        first = "`cumulus recover` makes the damaged file again; then " if self.waits else ""
+        return give_up if self.is_at_work else f"{first}`{self.command}` goes on with it, {give_up}"
 
 
 def under_way(catalog: Catalog) -> UnderWay | None:
@@ -436,6 +438,7 @@ def under_way(catalog: Catalog) -> UnderWay | None:
         " ".join(["cumulus deploy", *options]),
         failed[0].problem if state == "fails" else "",
         failed[0].at if state == "fails" else None,
+        state == "fails" and failed[0].waits,
     )
 
 

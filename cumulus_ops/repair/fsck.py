@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from cumulus_ops.catalog.database import now
 from cumulus_ops.catalog.net_tables import NetTable
 from cumulus_ops.catalog.records import KeyRun, LogFile, QuarantinedRows, Run
 from cumulus_ops.catalog.repairs import KnownDamage
@@ -130,6 +131,7 @@ def fsck(
 
     What is found is recorded, for those who show the project's state; so is what is as it has to be again.
     """
+    begun = now()
     damages = list(find_damaged_state_files(rt))  # before this process writes one of them
     with rt.catalog.leases.step() as step:
         started = time.monotonic()
@@ -141,7 +143,7 @@ def fsck(
         damages += [*wrong, *(published.find_damaged_tables(rt, only) if sample is None else ())]
         if only:
             damages = [damage for damage in damages if damage.file in only]
-        record(rt, damages, None if is_all else {*only} or {*SMALL, *(row.path for row in chosen)})
+        record(rt, damages, begun, None if is_all else {*only} or {*SMALL, *(row.path for row in chosen)})
         return Report(
             dict(Counter(kind_of(row) for row in chosen)),
             sum(_size(rt, row) for row in chosen),
@@ -154,10 +156,13 @@ def fsck(
         )
 
 
-def record(rt: Runtime, damages: Sequence[Damage], looked_at: Collection[str] | None = None) -> None:
-    """Let the catalog know what is damaged; of files that were looked at (None: all) and are not, it forgets that they were."""
+def record(
+    rt: Runtime, damages: Sequence[Damage], begun: datetime.datetime, looked_at: Collection[str] | None = None
+) -> None:
+    """Let the catalog know what is damaged; of files that were looked at (None: all) and are not, it forgets that they were, and that steps have waited for them before the look had ``begun``."""
     known = [KnownDamage(d.kind, d.file, d.offset, d.holds, d.problem, d.detail, d.hint) for d in damages]
     rt.catalog.repairs.record(known, looked_at)
+    rt.catalog.problems.files_are_whole({damage.file for damage in damages}, looked_at, begun)
 
 
 #: Of the time of a process no more than one part in so many is spent on looking at files, and at no more bytes at a time.
@@ -169,7 +174,7 @@ def look_after(rt: Runtime, epoch: int) -> None:
     """Look at a few files after the snapshot of an epoch, at others after the next, as the project says (``fsck: sample``). What is found is recorded, and logged. Whatever goes wrong
     holds nobody up."""
     ended, took = _last_looks.get(rt.project.state, (0.0, 0.0))
-    begun = time.monotonic()
+    begun, at = time.monotonic(), now()
     if not rt.project.fsck_percent or begun - ended < PARTS * took:
         return
     try:
@@ -179,13 +184,13 @@ def look_after(rt: Runtime, epoch: int) -> None:
             rows += [row] if left > 0 or not rows else []
         with rt.catalog.leases.step():
             damages = _verify_all(rt, rows, lambda _: None)
-        record(rt, damages, {row.path for row in rows})
+        record(rt, damages, at, {row.path for row in rows})
         for damage in damages:
             log.error("%s; %s", damage, damage.hint)
     except CumulusError as problem:
         log.warning("it was not seen whether files are as they were written: %s", problem)
-    now = time.monotonic()
-    _last_looks[rt.project.state] = now, now - begun
+    over = time.monotonic()
+    _last_looks[rt.project.state] = over, over - begun
 
 
 def _some_stored(rt: Runtime, parts: int, part: int) -> list[StoredRow]:

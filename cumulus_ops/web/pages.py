@@ -17,7 +17,7 @@ from cumulus_ops.epochs.quarantine import put_aside
 from cumulus_ops.layout.plans import plan_json
 from cumulus_ops.opening.runtime import open_runtime, waits_for_deployment
 from cumulus_ops.project.interruptions import interruptions
-from cumulus_ops.project.names import deploy_dag
+from cumulus_ops.project.names import deploy_dag, recover_dag
 from cumulus_ops.project.rhythm import Rhythm
 from cumulus_ops.project.settings import Project
 from cumulus_ops.project.yaml_nodes import read_text
@@ -178,6 +178,7 @@ def overview_page(found: Opened) -> Values:
         "begun": begun,
         "revisions": latest_revisions,
         "deploys": f"/dags/{quote(deploy_dag(found.project.name), safe='')}",
+        "recovers": f"/dags/{quote(recover_dag(found.project.name), safe='')}",
         "newest": committed[-1] if committed else None,
         "data_at": data_at,
         "validated": next((e for e in reversed(state.epochs) if e.outcome is not None), None),

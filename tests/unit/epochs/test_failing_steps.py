@@ -24,15 +24,19 @@ from cumulus_ops.epochs.driver import run_waiting
 from cumulus_ops.epochs.minibatch import run_minibatch
 from cumulus_ops.epochs.status import status
 from cumulus_ops.epochs.voting import vote
+from cumulus_ops.files.log_files import check_file
 from cumulus_ops.local.doctor import FIX, examine
 from cumulus_ops.local.processes import free_port
 from cumulus_ops.opening.runtime import Runtime, initialise, open_runtime
 from cumulus_ops.orchestration import steps
-from cumulus_ops.project.errors import NotYet
+from cumulus_ops.project.errors import IntegrityProblem, NotYet
 from cumulus_ops.project.project_file import load_project
 from cumulus_ops.project.settings import Project
+from cumulus_ops.publishing.telling import watch_step
+from cumulus_ops.repair.fsck import fsck
 from cumulus_ops.web import create_app
 from tests.support.failing_shop import land_order, make_failing_shop
+from tests.support.logs import forget_written
 from tests.support.projects import append_events
 from tests.support.shown import shown_project
 
@@ -281,3 +285,60 @@ def test_data_are_as_old_as_they_landed(folder: Path, rt: Runtime) -> None:
     assert abs(at - landed) < datetime.timedelta(seconds=2)
     initialise(rt.project)
     assert rt.catalog.history.data_at(-1) is None
+
+
+def test_a_step_that_needs_a_damaged_file_waits_until_that_is_whole(folder: Path, rt: Runtime) -> None:
+    """Everybody says that it waits and for what, and what to do; and nobody any more when the file is as it was, though the step was not tried since."""
+    land_order(folder, "I", 1, 1)
+    run_waiting(rt, validating=False)
+    (file,) = (rt.project.state / "log" / "orders").iterdir()
+    whole = file.read_bytes()
+    file.write_bytes(bytes(byte ^ 4 for byte in whole))
+    forget_written()
+    for _ in range(2):
+        with pytest.raises(IntegrityProblem, match="is damaged"):
+            watch_step("apply")(read_log)(rt, 0)
+    now = status(rt)
+    assert [(problem.name, problem.state, problem.times) for problem in now.failing] == [
+        ("apply of coordinator 0", "waits", 2)
+    ]
+    assert now.coordinators[0].state == "waits"
+    told = CliRunner().invoke(main, ["status", "--project", str(folder)]).output
+    assert "WAITS for a damaged file: apply of coordinator 0, since" in told
+    assert "`cumulus recover` makes the file again" in told
+    assert "FAILS" not in told
+    shown = page(folder)
+    assert "apply of coordinator 0 waits for a damaged file for" in shown
+    assert "cumulus recover makes the file again" in shown
+    assert "apply waits 0" in shown
+    assert "fails" not in shown
+    (found,) = [f for f in examine(folder, free_port()) if f.check == "step"]
+    assert (found.state, "apply of coordinator 0 waits for a damaged file since" in found.message) == (FIX, True)
+    assert "`cumulus recover`" in found.hint
+    other = min((rt.project.state / "runs").iterdir()).relative_to(rt.project.state).as_posix()
+    assert fsck(rt, only=[other]).damages == ()
+    assert status(rt).failing, "it waits for another file"
+    assert len(fsck(rt).damages) == 1
+    assert status(rt).failing, "it is damaged still"
+    file.write_bytes(whole)
+    assert fsck(rt, only=[file.relative_to(rt.project.state).as_posix()]).damages == ()
+    assert status(rt).failing == ()
+    assert "waits" not in page(folder)
+
+
+def read_log(rt: Runtime, coordinator: int) -> None:
+    """What an apply reads."""
+    for files in rt.catalog.log.files_of([batch.id for batch in rt.catalog.log.batches()]).values():
+        for file in files:
+            check_file(rt.project.state, file)
+
+
+def test_only_what_was_met_before_a_look_is_taken_back(rt: Runtime) -> None:
+    """And nothing that fails for another reason."""
+    begun = datetime.datetime.now(datetime.UTC)
+    rt.catalog.problems.step_fails("validate", None, "damaged-log", "/s/log/orders/a.parquet: it is damaged")
+    rt.catalog.problems.step_fails("publish", None, "OSError", "/s/log/orders/a.parquet: no space left")
+    rt.catalog.problems.files_are_whole(set(), None, begun)
+    assert len(rt.catalog.problems.step_problems()) == 2
+    rt.catalog.problems.files_are_whole(set(), None, datetime.datetime.now(datetime.UTC))
+    assert [problem.step for problem in rt.catalog.problems.step_problems()] == ["publish"]

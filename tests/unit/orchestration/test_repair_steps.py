@@ -42,9 +42,15 @@ def test_what_is_damaged_is_made_again_once_somebody_agrees(folder: Path) -> Non
     forget()
     dry = plan_recovery(str(folder), dry_run=True)
     assert dry["to_do"] == ""
+    assert "\\" not in dry["markdown"], "it is what a log says"
     assert f"log/orders/{file.name}" in dry["markdown"]
     asked = plan.execute({"params": {"files": f" {name}\n", "dry_run": False}})  # type: ignore[arg-type]
     assert (asked["to_do"], asked["files"]) == ("recover", [name])
+    listed, said, *others, last = filter(None, asked["markdown"].splitlines())
+    assert listed.startswith("- `missing: log of orders, batch 1 (sample-")
+    assert said.startswith("    - made again from the drop that landed")
+    assert all(line.startswith("    - if that does not help") for line in others)
+    assert last.startswith("about 0\\.2 s in all")
     assert DoWork(task_id="recover", folder=str(folder), work="recovery", plan=asked).execute(chosen) == {"repaired": 1}  # type: ignore[arg-type]
     assert file.read_bytes() == whole
     assert recover_agreed(str(folder), asked) == {"repaired": 0}
