@@ -11,6 +11,7 @@ from benchmarks.cases import (
     hotkey,
     keys,
     memory,
+    recovery,
     refresh,
     size,
     start,
@@ -41,4 +42,5 @@ CASES: dict[str, Case] = {
     "keys": keys.run,
     "start": start.run,
     "ways": ways.run,
+    "recovery": recovery.run,
 }

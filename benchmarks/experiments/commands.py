@@ -143,21 +143,10 @@ def dying(out: Path, minutes: float, every: float, catalog: str, kinds: tuple[st
 
 
 @experiment.command()
-@click.option("--sf", default="0.1,1", show_default=True, help="Scale factors of TPC-H.")
-@click.pass_obj
-def recovery(out: Path, sf: str) -> None:
-    """What lost runs of maps cost to be made again, beside filling their maps, and all maps."""
-    from benchmarks.experiments.recovery import run_recovery
-
-    run_recovery(out, [float(factor) for factor in sf.split(",")])
-
-
-@experiment.command()
 @click.pass_obj
 def plots(out: Path) -> None:
     """Draw all plots anew from the data."""
-    from benchmarks.experiments import buffers, consistency, coordination, recovery, staggering
+    from benchmarks.experiments import buffers, consistency, coordination, staggering
 
     for draw in (consistency.plot, staggering.plot_staggering, buffers.plot_buffers, coordination.plot_coordination):
         draw(out)
-    recovery.plot_recovery(out)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 import matplotlib
@@ -12,6 +12,7 @@ from matplotlib import pyplot as plt
 from matplotlib.axes import Axes
 
 from benchmarks.report.figures import fraction_of, geometric_mean, measured
+from benchmarks.report.recovery import LOST, lost_kinds, lost_maps, programs_of, scales_of
 from benchmarks.rows import Row
 
 __all__ = ["draw"]
@@ -30,11 +31,15 @@ COLOURS = {
 }
 #: Published or recomputed, not maintained here: another shape.
 MARKERS = {"dbtoaster-published": "x", "spark-recompute": "s", "duckdb-recompute": "s"}
+#: Of what is lost.
+LOST_COLOURS = dict(
+    zip(LOST, ("#56B4E9", "#0072B2", "#F0E442", "#E69F00", "#D55E00", "#009E73", "#000000"), strict=True)
+)
 Drawing = Callable[[Axes, list[Row]], None]
 
 
 def draw(rows: Sequence[Row], folder: Path) -> list[Path]:
-    """Write a plot per case and scale factor that there are rows for; returns the files."""
+    """Write a plot per case and scale factor that there are rows for, and those of recovery; returns the files."""
     matplotlib.rcParams.update(
         {"svg.hashsalt": "cumulus", "svg.fonttype": "none", "font.size": 9, "axes.spines.top": False,
          "axes.spines.right": False}
@@ -51,7 +56,7 @@ def draw(rows: Sequence[Row], folder: Path) -> list[Path]:
         for suffix, group in groups:
             if group:
                 files.append(_figure(folder / f"{case}{suffix}.svg", drawing, group, height))
-    return files
+    return [*files, *_draw_recovery(rows, folder)]
 
 
 def _figure(file: Path, drawing: Drawing, rows: list[Row], height: float) -> Path:
@@ -145,6 +150,94 @@ def _lines(axes: Axes, rows: list[Row], x: str, y: str) -> None:
                 label = f"{name} {query}"
                 axes.plot(*zip(*own, strict=True), stroke, marker="o", markersize=4, color=COLOURS[name], label=label)
     axes.set_xscale("log")
+
+
+def _draw_recovery(rows: Sequence[Row], folder: Path) -> list[Path]:
+    """Write ``recovery.svg``, by size of state and program, and ``recovery-maps.svg``, by size of a lost map; returns the files."""
+    found = measured(rows, case="recovery")
+    programs = programs_of(found)
+    if not programs:
+        return []
+    figure, panels = plt.subplots(
+        1, len(programs), figsize=(2.6 * len(programs) + 2.4, 3.8), sharey=True, squeeze=False, layout="constrained"
+    )
+    for axes, query in zip(panels[0], programs, strict=True):
+        _by_state(axes, query, measured(found, query=query))
+    panels[0][0].set_ylabel("CPU seconds (log)")
+    handles: dict[str, object] = {}
+    for axes in panels[0]:
+        handles |= {label: handle for handle, label in zip(*axes.get_legend_handles_labels(), strict=True)}
+    known = {name: handles[name] for name in reversed(LOST) if name in handles}
+    figure.legend(known.values(), known.keys(), loc="outside right center", frameon=False, fontsize=8)
+    figure.suptitle(
+        "Made again after a loss, by scale factor of the state; all maps: recomputing everything", fontsize=10
+    )
+    files = [_save(folder / "recovery.svg")]
+    _, axes = plt.subplots(figsize=(8, 4.2), layout="constrained")
+    query = programs[-1]
+    _by_map(axes, query, measured(found, query=query))
+    return [*files, _save(folder / "recovery-maps.svg")]
+
+
+def _save(file: Path) -> Path:
+    plt.savefig(file, metadata={"Date": None})
+    plt.close()
+    return file
+
+
+def _by_state(axes: Axes, query: str, rows: Sequence[Row]) -> None:
+    by_kind: dict[str, dict[float, float]] = {}
+    for scale in scales_of(rows):
+        for what, row in lost_kinds(rows, scale).items():
+            by_kind.setdefault(what, {})[scale] = row.seconds or 0.0
+    for what, points in by_kind.items():
+        axes.plot([*points], [*points.values()], marker="o", markersize=4, color=LOST_COLOURS[what], label=what)
+    groups = next((row.note.partition(";")[0] for row in rows if row.variant.startswith("all maps")), "")
+    _logarithmic(axes)
+    axes.set_xticks(scales_of(rows), [f"{scale:g}" for scale in scales_of(rows)])
+    axes.set_xticks([], minor=True)
+    axes.set_xlabel("scale factor (log)")
+    axes.set_title(f"{query}: {groups}", fontsize=8)
+
+
+def _by_map(axes: Axes, query: str, rows: Sequence[Row]) -> None:
+    colours: Mapping[float, str] = dict(
+        zip(scales_of(rows), ("#56B4E9", "#E69F00", "#D55E00", "#000000"), strict=False)
+    )
+    for scale, colour in colours.items():
+        pairs = lost_maps(rows, scale)
+        sizes = [lost.events for lost, _ in pairs]
+        axes.plot(
+            sizes,
+            [lost.seconds or 0.0 for lost, _ in pairs],
+            "o-",
+            markersize=5,
+            color=colour,
+            label=f"made again, SF {scale:g}",
+        )
+        axes.plot(
+            sizes,
+            [fill.seconds or 0.0 for _, fill in pairs],
+            "x",
+            markersize=6,
+            color=colour,
+            label=f"its backfill, SF {scale:g}",
+        )
+        anew = lost_kinds(rows, scale).get("all maps")
+        if anew is not None and anew.seconds:
+            axes.axhline(anew.seconds, color=colour, linestyle=":", label=f"all maps, SF {scale:g}")
+    _logarithmic(axes)
+    axes.set_xlabel("rows of the lost map, in all its copies (log)")
+    axes.set_ylabel("CPU seconds (log)")
+    axes.set_title(f"A lost map of {query}, with the batches since")
+    axes.legend(frameon=False, fontsize=8, loc="upper left", bbox_to_anchor=(1.0, 1.0))
+
+
+def _logarithmic(axes: Axes) -> None:
+    axes.set_xscale("log")
+    axes.set_yscale("log")
+    axes.grid(color="#dddddd", linewidth=0.5)
+    axes.set_axisbelow(True)
 
 
 DRAWINGS: dict[str, tuple[Drawing, float]] = {

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Sequence
 from itertools import groupby
 
 from benchmarks.report.figures import break_even, fraction_of, geometric_mean, measured, ratio, ratios
+from benchmarks.report.recovery import recovery_section
 from benchmarks.report.tables import grid, number, rate, seconds, table, times
 from benchmarks.rows import Row
 
@@ -239,4 +240,5 @@ SECTIONS: dict[str, tuple[str, Section]] = {
     "views": ("Many views", _views),
     "start": ("Starting", _start),
     "ways": ("Large batches: applied, or all maps filled anew", _ways),
+    "recovery": ("Lost files, made again", recovery_section),
 }
