@@ -36,7 +36,7 @@ QUEUES = {
         r"tests/spark/|tests/e2e/test_all_of_tpch\b|tests/unit/(cli/test_(batches|commands|one_line_errors|query_formats)|orchestration/test_steps|local/test_hidden_secrets)\b"
     ),
 }
-LONG = re.compile(r"tests/(e2e|model|fuzz)/")
+LONG = re.compile(r"tests/(e2e|model|fuzz)/|papers/")
 
 
 def queue_of(nodeid: str) -> str:
