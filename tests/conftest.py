@@ -16,6 +16,7 @@ from xdist.scheduler import LoadScopeScheduling
 import cumulus_ops  # noqa: F401 - the language's tests match regular expressions, which it does not do by itself
 from tests.support.sharing import share_bytecode, share_catalogs, use_memory
 
+gc.disable()  # until all is collected: what is imported stays, and to look at it again and again takes a seventh of that time
 use_memory()  # before pytest asks where temporary folders lie
 share_bytecode()
 os.environ.setdefault("PYSPARK_PYTHON", sys.executable)  # Spark's workers must find this environment's packages
@@ -77,3 +78,4 @@ def pytest_collection_finish() -> None:
     """Let the garbage collector leave alone what is imported; it would look at it every few milliseconds."""
     gc.collect()
     gc.freeze()
+    gc.enable()

@@ -16,11 +16,14 @@ from cumulus_ops.opening.runtime import initialise, open_runtime
 from cumulus_ops.project.processes import TICK_POINTS
 from cumulus_ops.project.settings import Project
 from cumulus_ops.query.read import read_view
-from m3 import parse
+from m3.datatypes import INT, TIMESTAMP
+from m3.program import Column, Relation
 from tests.support.children import start, wait
 from tests.support.projects import append_events, make_project
 
-RELATIONS = parse("RELATION click(id INT, at TIMESTAMP);").relations
+RELATIONS = [
+    Relation("click", (Column("id", INT), Column("at", TIMESTAMP)), ())
+]  # as a text, each child would make a parser
 VIEWS = {"recent": "SELECT id FROM click WHERE at > now() - INTERVAL '1 hour'"}
 POINTS = [*TICK_POINTS, "refresh.before-commit", "vote.before-commit"]
 
