@@ -27,5 +27,6 @@ def browser():
 @pytest.fixture
 def page(browser):
     page = browser.new_page(viewport={"width": 1400, "height": 1000})
+    page.set_default_timeout(180_000)  # of a page that does not come: a busy machine is no fault of it
     yield page
     page.close()

@@ -85,8 +85,8 @@ def demo(tmp_path_factory):
         yield running
         family = running.family()
         process.send_signal(signal.SIGINT)
-        assert process.wait(60) == 0, "\n".join(running.lines)
-        _, alive = psutil.wait_procs(family, timeout=10)
+        assert process.wait(240) == 0, "\n".join(running.lines)
+        _, alive = psutil.wait_procs(family, timeout=60)
         assert not alive, f"left behind: {alive}"
     finally:
         if process.poll() is None:  # it has failed: nothing of it is to stand in the other tests' way
@@ -134,7 +134,7 @@ def test_a_second_demo_in_the_same_folder_is_refused(demo):
 @pytest.mark.browser
 @pytest.mark.parametrize("epoch", [0, 1])
 def test_each_epochs_report_shows_success(demo, page, epoch):
-    index = Path(demo.wait_for("reports:", 1).split("reports:")[1].strip())
+    index = Path(demo.wait_for("reports:", 60).split("reports:")[1].strip())
     page.goto(index.as_uri())
     row = page.locator("tr").filter(has=page.locator(f"td:first-child:text-is('{epoch}')"))
     assert "passed" in row.inner_text()
@@ -143,7 +143,7 @@ def test_each_epochs_report_shows_success(demo, page, epoch):
     for result in results:
         address = f"{index.parent.as_uri()}/{result}"
         page.goto(address, wait_until="domcontentloaded")  # its style comes from elsewhere: do not wait
-        page.get_by_text("Status: Succeeded").first.wait_for(timeout=30_000)
+        page.get_by_text("Status: Succeeded").first.wait_for(timeout=180_000)
     verdicts = next(result for result in results if "/views/" in result)
     page.goto(f"{index.parent.as_uri()}/{verdicts}", wait_until="domcontentloaded")
     for view in VIEWS:
@@ -155,8 +155,8 @@ def test_chosen_epochs_are_run_from_the_form(demo, page):
     api = logged_in(demo, page)
     page.goto(f"http://127.0.0.1:{demo.port}/dags/tpch_run_epochs")
     page.get_by_role("button", name=re.compile("Trigger")).first.click()
-    page.get_by_text("How many epochs to run.").wait_for(timeout=30_000)
-    page.get_by_text("Where steps run", exact=False).wait_for(timeout=30_000)
+    page.get_by_text("How many epochs to run.").wait_for(timeout=180_000)
+    page.get_by_text("Where steps run", exact=False).wait_for(timeout=180_000)
     page.get_by_role("button", name=re.compile("Trigger")).last.click()
     assert wait_for_run(api, "tpch_run_epochs") == "success"
 
@@ -170,7 +170,7 @@ def logged_in(demo, page):
     page.get_by_role("textbox", name="Username").fill(user)
     page.get_by_role("textbox", name="Password").fill(password)
     page.get_by_role("button", name="Sign in").click()
-    page.get_by_role("link", name="Cumulus").first.wait_for(timeout=60_000)
+    page.get_by_role("link", name="Cumulus").first.wait_for(timeout=180_000)
     return api
 
 
@@ -179,7 +179,7 @@ def test_its_own_pages_are_in_the_ui(demo, page):
     logged_in(demo, page)
     page.get_by_role("link", name="Cumulus").first.click()
     frame = page.frame_locator("iframe")
-    frame.get_by_role("heading", name="Views").wait_for(timeout=30_000)
+    frame.get_by_role("heading", name="Views").wait_for(timeout=180_000)
     assert [frame.get_by_role("link", name=view, exact=True).count() for view in VIEWS] == [1] * len(VIEWS)
     assert frame.locator("svg.timeline .bar.voted").count() >= 6, (
         "two epochs of three coordinators, and empty ones since"
@@ -188,16 +188,16 @@ def test_its_own_pages_are_in_the_ui(demo, page):
     light = frame.locator("body").evaluate("body => getComputedStyle(body).backgroundColor")
     page.evaluate("localStorage.setItem('theme', 'dark')")  # as Airflow's own switch does
     page.reload()
-    frame.get_by_role("heading", name="Views").wait_for(timeout=30_000)
+    frame.get_by_role("heading", name="Views").wait_for(timeout=180_000)
     assert frame.locator("body").evaluate("body => getComputedStyle(body).backgroundColor") != light
     frame.get_by_role("link", name="q3", exact=True).click()
-    frame.get_by_role("columnheader", name="l_orderkey").wait_for(timeout=30_000)
+    frame.get_by_role("columnheader", name="l_orderkey").wait_for(timeout=180_000)
     assert frame.locator("table.data tbody tr").count() == 10
     assert frame.locator("img").evaluate("image => image.decode().then(() => image.naturalWidth)") > 100
     assert page.url.endswith("/plugin/cumulus/cumulus/tpch/views/q3"), "the address can be kept, and opened again"
     frame.get_by_role("link", name="Epochs").click()
     for epoch in (0, 1):
-        frame.locator(f"a.good[href$='/epochs/{epoch}/report']").wait_for(timeout=30_000)
+        frame.locator(f"a.good[href$='/epochs/{epoch}/report']").wait_for(timeout=180_000)
 
 
 @pytest.mark.browser
@@ -206,13 +206,13 @@ def test_the_report_is_one_click_from_its_validation(demo, page):
     run = validated_run(api)
     task = f"http://127.0.0.1:{demo.port}/dags/tpch_validate/runs/{run}/tasks/validate"
     page.goto(task)
-    with page.expect_popup(timeout=60_000) as opened:
+    with page.expect_popup(timeout=180_000) as opened:
         page.get_by_role("link", name=re.compile(r"epochs.\d+.report")).first.click()
     shown = opened.value.frame_locator("iframe")
-    shown.get_by_text("Status: Succeeded").wait_for(timeout=30_000)
+    shown.get_by_text("Status: Succeeded").wait_for(timeout=180_000)
     page.goto(f"{task}/details")
     page.get_by_role("link", name="Report").click()
-    page.frame_locator("iframe").get_by_text("Status: Succeeded").wait_for(timeout=30_000)
+    page.frame_locator("iframe").get_by_text("Status: Succeeded").wait_for(timeout=180_000)
 
 
 def asset_events(api, timeout_s=300):
@@ -247,10 +247,10 @@ def test_the_snapshot_asset_leads_to_the_report(demo, page):
     snapshots = [event for event in events if event["uri"] == "cumulus://tpch/snapshot"]
     for event in snapshots[:1]:
         page.goto(event["extra"]["report"])
-        page.frame_locator("iframe").get_by_text("Status: Succeeded").wait_for(timeout=30_000)
+        page.frame_locator("iframe").get_by_text("Status: Succeeded").wait_for(timeout=180_000)
     page.goto(f"http://127.0.0.1:{demo.port}/assets/{snapshots[0]['asset_id']}")
-    page.locator(".codicon-folding-collapsed").first.click(timeout=60_000)
-    page.locator(".detected-link", has_text="/report").first.wait_for(timeout=30_000)
+    page.locator(".codicon-folding-collapsed").first.click(timeout=180_000)
+    page.locator(".detected-link", has_text="/report").first.wait_for(timeout=180_000)
 
 
 @pytest.mark.parametrize(
@@ -258,7 +258,7 @@ def test_the_snapshot_asset_leads_to_the_report(demo, page):
 )
 def test_its_own_pages_want_the_login(demo, path):
     for headers in ({}, {"Authorization": "Bearer x.y.z"}, {"Cookie": "_token=x.y.z"}):
-        connection = http.client.HTTPConnection("127.0.0.1", demo.port, timeout=30)
+        connection = http.client.HTTPConnection("127.0.0.1", demo.port, timeout=180)
         connection.request("GET", path, headers=headers)
         answer = connection.getresponse()
         assert answer.status in (401, 403), headers
@@ -274,7 +274,7 @@ def test_tasks_log_no_errors(demo):
 
 def login(demo):
     """The user and the password that were printed."""
-    user, password = demo.wait_for("login:", 1).split("login:")[1].split(" / ")
+    user, password = demo.wait_for("login:", 60).split("login:")[1].split(" / ")
     return user.strip(), password.strip()
 
 
@@ -307,7 +307,7 @@ def command_lines(demo):
 
 def status_for(port, host):
     """The status of the health page when it is asked for by that name."""
-    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=30)
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=180)
     connection.request("GET", "/api/v2/monitor/health", headers={"Host": f"{host}:{port}"})
     return connection.getresponse().status
 

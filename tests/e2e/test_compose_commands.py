@@ -11,7 +11,7 @@ from cumulus_ops.local.processes import LOOPBACK, Child, stop_all
 from cumulus_ops.local.spark_service import spark_environment, wait_for_port
 from cumulus_ops.project.project_file import load_project
 from tests.support.compose import COMPOSE, Loopback, services
-from tests.support.services import postgresql, wait_for_log
+from tests.support.services import WAIT_S, postgresql, wait_for_log
 
 AIRFLOW = ("airflow-scheduler", "airflow-dag-processor", "airflow-api-server")
 
@@ -65,13 +65,13 @@ def start_all(here, state, children):
         return children[-1]
 
     migration = start("airflow-migrate")
-    wait_for_port(here.ports["7077"], start("spark-master"))
+    wait_for_port(here.ports["7077"], start("spark-master"), WAIT_S)
     wait_for_log(start("spark-worker"), "Successfully registered with master")
-    wait_for_port(here.ports["15002"], start("spark-connect"))
-    migration.wait(120)
+    wait_for_port(here.ports["15002"], start("spark-connect"), WAIT_S)
+    migration.wait(WAIT_S)
     airflow = [start(name) for name in AIRFLOW]
     api = AirflowApi(here.ports["8080"])
-    api._wait(api.is_healthy, airflow, 180, "Airflow is not healthy")
+    api._wait(api.is_healthy, airflow, WAIT_S, "Airflow is not healthy")
 
 
 @pytest.mark.postgres

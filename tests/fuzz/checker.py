@@ -23,6 +23,7 @@ from tests.fuzz.timed import day_of
 
 OK, UNSUPPORTED, WRONG, CRASH, INVALID = "ok", "unsupported", "WRONG", "crash", "invalid"
 IN_ERROR = "in error"
+#: Of processor time: how busy the machine is says nothing of a query.
 LIMIT_S = 30.0
 
 
@@ -75,7 +76,7 @@ def check(made: Made, batches: Sequence[Batch], database: Database) -> Verdict:
 
 
 def _stream(made: Made, program: Program, batches: Sequence[Batch], database: Database) -> Verdict:
-    number, in_error, started = 0, 0, time.perf_counter()
+    number, in_error, started = 0, 0, time.process_time()
     try:
         interpreter = Interpreter(program)
         before = {name: dict(entries) for name, entries in interpreter.maps.items()}
@@ -89,8 +90,8 @@ def _stream(made: Made, program: Program, batches: Sequence[Batch], database: Da
             if kind not in ("", IN_ERROR):
                 return Verdict(WRONG, kind, detail, number)
             in_error += kind == IN_ERROR
-            if time.perf_counter() - started > LIMIT_S:
-                return Verdict(CRASH, "slow", f"more than {LIMIT_S} s", number)
+            if time.process_time() - started > LIMIT_S:
+                return Verdict(CRASH, "slow", f"more than {LIMIT_S} s of a processor", number)
         for event in left_over(batches):
             interpreter.apply(*event)
     except duckdb.Error as error:

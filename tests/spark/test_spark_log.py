@@ -46,7 +46,7 @@ def test_a_jvm_says_nothing_on_standard_error(caplog, capfd):
             time.sleep(0.01)
         gateway.shutdown()
         gateway.proc.stdin.close()
-        gateway.proc.wait(30)
+        gateway.proc.wait()
     assert capfd.readouterr().err == ""
     assert "Somebody: careful" in caplog.messages
 

@@ -28,6 +28,8 @@ from cumulus_ops.local.spark_service import spark_environment, spark_home, start
 __all__ = ["PostgreSQL", "SparkServer", "connect_server", "postgresql", "spark_cluster", "start"]
 
 USER = "cumulus"
+#: How long a program that is started may take to answer: only one that hangs takes so long, on a busy machine, too.
+WAIT_S = 240.0
 CLUSTER_RESOURCES = ("--cores", "2", "--memory", "1536m")
 
 
@@ -77,7 +79,7 @@ def postgresql(*more: str) -> Iterator[PostgreSQL]:
 
         def begin() -> None:
             servers.append(Child("postgresql", command, folder / "log", stop_signal=signal.SIGQUIT))
-            wait_for_port(port, servers[-1])
+            wait_for_port(port, servers[-1], WAIT_S)
             _wait_ready(programs, port)
 
         def out(how: signal.Signals, seconds: float) -> None:
@@ -117,7 +119,7 @@ def _as_ordinary_user(folder: Path) -> Sequence[str]:
     return ("setpriv", "--reuid=postgres", "--regid=postgres", "--clear-groups", "--")
 
 
-def _wait_ready(programs: Path, port: int, timeout_s: float = 30.0) -> None:
+def _wait_ready(programs: Path, port: int, timeout_s: float = WAIT_S) -> None:
     command = [str(programs / "pg_isready"), "-q", "-h", LOOPBACK, "-p", str(port)]
     deadline = time.monotonic() + timeout_s
     while subprocess.run(command, check=False).returncode != 0:
@@ -137,7 +139,7 @@ def spark_cluster(home: Path) -> Iterator[str]:
     children: list[Child] = []
     try:
         children.append(start("spark-master", [spark_class, *master], home))
-        wait_for_port(port, children[0])
+        wait_for_port(port, children[0], WAIT_S)
         children.append(start("spark-worker", [spark_class, *worker], home))
         wait_for_log(children[1], "Successfully registered with master")
         yield url
@@ -165,7 +167,7 @@ def connect_server(home: Path, master: str = "local[2]") -> Iterator[SparkServer
         assert servers[0].revive() is not None
 
     try:
-        wait_for_port(port, servers[0].child)
+        wait_for_port(port, servers[0].child, WAIT_S)
         yield SparkServer(f"sc://{LOOPBACK}:{port}", out)
     finally:
         stop_all([servers[0].child])
@@ -178,7 +180,7 @@ def start(name: str, command: Sequence[str], home: Path) -> Child:
     return Child(name, command, home / "log", {**spark_environment(scratch), "SPARK_WORKER_DIR": str(scratch)})
 
 
-def wait_for_log(child: Child, text: str, timeout_s: float = 60.0) -> None:
+def wait_for_log(child: Child, text: str, timeout_s: float = WAIT_S) -> None:
     """Wait until ``text`` stands in the child's log."""
     deadline = time.monotonic() + timeout_s
     while text not in child.log.read_text(errors="replace"):

@@ -26,7 +26,7 @@ def test_past_periods_land_at_once_and_future_ones_do_not(tmp_path):
     feeder = Feeder(tmp_path / "staging", tmp_path / "landing", rhythm, 3)
     feeder._stopped.wait = lambda seconds: seconds > 0  # the first real wait ends the thread
     feeder.start()
-    feeder.join(10)
+    feeder.join()
     assert feeder.error is None
     assert landed(tmp_path / "landing") == ["0/p0000", "0/p0001", "1/p0000", "1/p0001"]
 

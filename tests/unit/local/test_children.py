@@ -34,7 +34,7 @@ def test_what_a_child_started_ends_too_even_if_it_will_not(tmp_path):
     (grandchild,) = psutil.Process(child.process.pid).children()
     stop_all([child], grace_s=0.5)
     assert not child.is_running
-    psutil.wait_procs([grandchild], 10)
+    psutil.wait_procs([grandchild], 240)
     assert not grandchild.is_running()
 
 
@@ -51,5 +51,5 @@ def test_the_environment_is_added_to_ours(tmp_path):
     child = Child(
         "echo", [sys.executable, "-c", "import os; print(os.environ['GREETING'])"], tmp_path, {"GREETING": "hi"}
     )
-    child.wait(30)
+    child.wait(240)
     assert child.tail() == "hi"

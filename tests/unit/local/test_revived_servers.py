@@ -33,7 +33,7 @@ def test_one_that_is_killed_is_started_again_without_what_it_has_left(server):
     assert server.revive() is None
     before = server.known
     server.child.process.kill()
-    server.child.process.wait(10)
+    server.child.process.wait()
     death = server.revive()
     assert (death.part, death.why, death.then) == ("one", "killed by SIGKILL", "it was started again")
     assert server.child.is_running
@@ -45,9 +45,9 @@ def test_one_that_ends_again_and_again_is_given_up_with_the_end_of_its_log(tmp_p
     monkeypatch.setattr(servers, "LEFT_S", 0.0)
     one = Server(lambda: Child("one", [sys.executable, "-c", "print('cannot'); raise SystemExit(3)"], tmp_path))
     for _ in range(servers.DEATHS - 1):
-        one.child.process.wait(10)
+        one.child.process.wait()
         assert one.revive().why == "ended with exit code 3"
-    one.child.process.wait(10)
+    one.child.process.wait()
     with pytest.raises(SetupProblem, match="exit code 3") as caught:
         one.revive()
     assert "cannot" in caught.value.hint
