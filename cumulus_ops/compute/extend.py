@@ -25,7 +25,7 @@ Tickets are drawn from 1 on, so ticket 0 is before all batches of its epoch, and
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from functools import cache, cached_property
 from pathlib import Path
@@ -197,12 +197,14 @@ def _paths_read(plan: ProgramPlan, name: str) -> list[AccessPath]:
     return found
 
 
-def extend_groups(task: ExtendTask, own: OwnDeltas) -> None:
+def extend_groups(task: ExtendTask, own: OwnDeltas, take: Callable[[str, pa.Table], None] | None = None) -> None:
     """The deltas of all groups that are computed, in one pass in dataflow order.
 
     Args:
         task: what to compute.
         own: gets the deltas.
+        take: gets instead, part by part and not summed, those of wanted groups that nobody reads meanwhile: as many as there may be, no more is held than
+            one part of the events adds.
 
     Raises:
         InputProblem: the program has versions by event, in which no batch can stand for others.
@@ -216,7 +218,7 @@ def extend_groups(task: ExtendTask, own: OwnDeltas) -> None:
         )
     if not task.batches:
         return
-    step = _Step(task)
+    step = _Step(task, take)
     if task.drivers:
         step.drive(own)
         return
@@ -227,8 +229,10 @@ def extend_groups(task: ExtendTask, own: OwnDeltas) -> None:
 class _Step:
     """One extension: its events, and its states of the maps. Versions from ``since`` (inclusive) to ``until`` (exclusive) are the batches'."""
 
-    def __init__(self, task: ExtendTask) -> None:
+    def __init__(self, task: ExtendTask, take: Callable[[str, pa.Table], None] | None) -> None:
         self.task, self.plan = task, task.plan
+        self.take = take
+        self.taken = task.only - task.plan.looked_up(task.computed) if take is not None else frozenset()
         self.since = task.since
         self.until = 1 + max(task.plan.versions.span(b)[1] for b in task.batches)
         given, before = task.runs_given, task.runs_before
@@ -273,35 +277,46 @@ class _Step:
         for name in (name for stratum in self.plan.strata for name in stratum if name in self.task.drivers):
             relation = self.task.drivers[name]
             statements = [s for s in self.plan.statements[name] if s.relation == relation]
-            tables = [at_version(table, first) for table in self._of_events(relation, statements, own)]
+            added = (at_version(table, first) for table in self._of_events(relation, statements, own))
+            tables = self._hand_over(name, added)
             if tables:
                 own.put(name, sum_deltas(tables), final=True)
 
     def compute(self, name: str, own: OwnDeltas) -> list[pa.Table]:
-        """The unsummed deltas of one map."""
+        """The unsummed deltas of one map, but for those that are taken."""
+        return self._hand_over(name, self._compute(name, own))
+
+    def _hand_over(self, name: str, tables: Iterator[pa.Table]) -> list[pa.Table]:
+        """Those that are not taken."""
+        if self.take is None or name not in self.taken:
+            return [*tables]
+        for table in tables:
+            self.take(name, table)
+        return []
+
+    def _compute(self, name: str, own: OwnDeltas) -> Iterator[pa.Table]:
         derived = self.plan.derived.get(name)
         if derived is not None:
-            return derive(self.plan, derived, States(self.before, self.given, own, self.since, self.until))
-        tables = [self.start[name]] if name in self.start else []
+            yield from derive(self.plan, derived, States(self.before, self.given, own, self.since, self.until))
+            return
+        if name in self.start:
+            yield self.start[name]
         statements: dict[str, list[StatementPlan]] = {}
         for statement in self.plan.statements[name]:
             statements.setdefault(statement.relation, []).append(statement)
         for relation, triggered in statements.items():
             if relation in self.plan.derived:
-                tables += self._of_changes(relation, triggered, own)
+                yield from self._of_changes(relation, triggered, own)
             else:
-                tables += self._of_events(relation, triggered, own)
-        return tables
+                yield from self._of_events(relation, triggered, own)
 
-    def _of_events(self, relation: str, statements: list[StatementPlan], own: OwnDeltas) -> list[pa.Table]:
+    def _of_events(self, relation: str, statements: list[StatementPlan], own: OwnDeltas) -> Iterator[pa.Table]:
         """What the events of a relation add. That is linear in them, so that they can be taken in parts."""
-        tables: list[pa.Table] = []
         parts = self.loaded.parts(relation)
         for part in parts:
             found = [self._apply(s, self.loaded.get(relation, s.sign, part), own) for s in statements]
             added = [table for table in found if table is not None]
-            tables += added if len(parts) == 1 or not added else [sum_deltas(added)]
-        return tables
+            yield from added if len(parts) == 1 or not added else [sum_deltas(added)]
 
     def _of_changes(self, name: str, statements: list[StatementPlan], own: OwnDeltas) -> list[pa.Table]:
         """The same for the changes of a derived map: those of this step, or those that are stored."""

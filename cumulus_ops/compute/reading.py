@@ -364,6 +364,12 @@ class OwnDeltas:
                 del self._runs[path]
         return self._pack.close()
 
+    def discard(self) -> None:
+        """Delete what was written: nobody wants it."""
+        for pack in (self._pack, self._aside):
+            if pack is not None:
+                pack.discard()
+
     def _hash(self, names: Sequence[str]) -> list[list[Hashes]]:
         """The hashes of each copy of some maps."""
         assert self._plan is not None

@@ -11,7 +11,7 @@ import json
 import re
 import traceback
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import astuple, dataclass, replace
 from functools import lru_cache
 from pathlib import Path
@@ -25,7 +25,7 @@ from cumulus_ops.compute.apply import ApplyTask, apply_events
 from cumulus_ops.compute.correct import CorrectTask, correct_history
 from cumulus_ops.compute.extend import ExtendTask, extend_groups
 from cumulus_ops.compute.portions import PortionTask, compute_portion
-from cumulus_ops.compute.reading import DEFAULT_MEMORY, OwnDeltas, opened_runs
+from cumulus_ops.compute.reading import DEFAULT_MEMORY, OwnDeltas, opened_runs, rows_within
 from cumulus_ops.compute.refresh import RefreshTask, is_correction, refresh_maps
 from cumulus_ops.layout.plans import ProgramPlan
 from cumulus_ops.maps.hashes import Hashes, add_hashes, hash_folded, hash_together, rows_of_table
@@ -259,6 +259,30 @@ def run_step(task: Task) -> StepResult:
         case ExtendTask():
             extend_groups(task, own)
     return StepResult(own.finish(), corrected, isinstance(task, MinibatchTask))
+
+
+def extend_here(task: ExtendTask, take: Callable[[str, pa.Table], None]) -> None:
+    """Compute what batches add to groups in this process, and write nothing of it.
+
+    Args:
+        task: what to compute.
+        take: gets the deltas of each group in ``only``, with all columns, in parts that are not summed.
+    """
+    opened_runs.limit(task.memory // 4)
+    pack = Pack(task.root, task.label)
+    own = OwnDeltas(task.plan, pack, task.memory // 4, task.passing)
+    try:
+        extend_groups(task, own, take)
+        for name in [name for name in task.only if own.touches(name)]:
+            table = own.table(name)
+            written = own.get(task.plan.paths[name][0]) if table is None else []
+            names, rows = task.plan.key_names(name), rows_within(task.memory)
+            for part in (part for run in written for part in run.tables(names, rows)):
+                take(name, part)
+            if table is not None:
+                take(name, table)
+    finally:
+        own.discard()
 
 
 def _count_refreshed(task: RefreshTask, own: OwnDeltas) -> dict[int, int]:

@@ -45,8 +45,10 @@ __all__ = [
     "Deployed",
     "abort",
     "deploy",
+    "files_between",
     "fill",
     "fill_groups",
+    "fill_task",
     "going_back",
     "previous",
     "previous_revision",
@@ -282,22 +284,40 @@ def fill_groups(
         stored: what there is of all groups.
         step: which does it.
     """
-    since = -1 if base is None else base
-    only, runs = fresh - drivers.keys(), tuple[NewRun, ...]()
-    whole = relations_read(new.plan, only)
-    found = _files_between(rt, base, upto, {*whole, *drivers.values()})
-    one = _one_batch(found, since + 1, whole)
-    if only and upto >= 0 and (one.files or since < 0):
-        before = tuple(stored) if since >= 0 else ()
-        runs += rt.executor.run(_extend_task(rt, new, one, before, only, step)).runs
-    driving = _one_batch(found, upto + 1, set(drivers.values()))
-    if driving.files:
+    only, runs, read = fresh - drivers.keys(), tuple[NewRun, ...](), set[str]()
+    found = files_between(rt, base, upto, {*relations_read(new.plan, only), *drivers.values()})
+    for names, driven in ((only, {}), (frozenset(drivers), drivers)):
         there = (*stored, *(Run(**vars(run), id=-1, commit=0, origin=0) for run in runs))
-        task = _extend_task(rt, new, driving, there, frozenset(drivers), step)
-        given = frozenset(new.plan.groups) - drivers.keys()
-        runs += rt.executor.run(replace(task, given=given, drivers=drivers)).runs
-    read = {file.relation for file in (*one.files, *driving.files)}
+        task = fill_task(rt, new, names, driven, base, upto, there, found, step) if names else None
+        if task is not None:
+            runs += rt.executor.run(task).runs
+            read |= task.batch.relations()
     return sum(file.rows for file in found if file.relation in read), runs
+
+
+def fill_task(
+    rt: Runtime,
+    new: Runtime,
+    names: frozenset[str],
+    drivers: Mapping[str, str],
+    base: int | None,
+    upto: int,
+    stored: Sequence[Run],
+    files: Sequence[LogFile],
+    step: Step,
+) -> ExtendTask | None:
+    """What fills groups that all have a driver, or of which none has one; None if nothing is added to them. See :func:`fill_groups`; ``files``: those
+    with the events, see :func:`files_between`."""
+    if drivers:
+        batch = _one_batch(files, upto + 1, {*drivers.values()})
+        given = frozenset(new.plan.groups) - names
+        task = replace(_extend_task(rt, new, batch, tuple(stored), names, step), given=given, drivers=drivers)
+        return task if batch.files else None
+    since = -1 if base is None else base
+    batch = _one_batch(files, since + 1, relations_read(new.plan, names))
+    before = tuple(stored) if since >= 0 else ()
+    is_any = upto >= 0 and (batch.files or since < 0)
+    return _extend_task(rt, new, batch, before, names, step) if is_any else None
 
 
 def _one_batch(files: Sequence[LogFile], epoch: int, relations: Collection[str]) -> BatchRef:
@@ -313,7 +333,7 @@ def _extend_task(
     return ExtendTask(new.plan, rt.project.state, (batch,), runs, only, memory=memory, label=step.label)
 
 
-def _files_between(rt: Runtime, base: int | None, upto: int, relations: Collection[str]) -> Sequence[LogFile]:
+def files_between(rt: Runtime, base: int | None, upto: int, relations: Collection[str]) -> Sequence[LogFile]:
     """The events, of some relations at least, of the epochs after ``base`` and up to ``upto`` (inclusive); from the beginning, what remains of them, where that is
     known. Net tables of others are not looked at."""
     if base is None:

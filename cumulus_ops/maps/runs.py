@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import bisect
 import itertools
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -214,6 +214,17 @@ class RunData:
             column = self.values.get(name)
             columns[value_column(name)] = pa.array(np.zeros(self.rows, np.int64)) if column is None else column.all()
         return pa.table(columns)
+
+    def tables(self, names: Sequence[str], limit_rows: int) -> Iterator[pa.Table]:
+        """The run as delta tables of at most so many rows; ``names`` as in :meth:`table`."""
+        if self.rows <= limit_rows:
+            yield self.table(names)
+            return
+        for begin in range(0, self.rows, limit_rows):
+            rows = np.arange(begin, min(begin + limit_rows, self.rows))
+            columns = {names[position]: key.take(rows) for position, key in self.keys.items()}
+            columns[VERSION] = from_numbers(self.versions.units(rows))
+            yield pa.table(columns | {value_column(name): column.take(rows) for name, column in self.values.items()})
 
 
 def build_run(delta: pa.Table, path: AccessPath) -> RunData:

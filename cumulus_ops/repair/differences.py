@@ -3,22 +3,25 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
-from itertools import accumulate, pairwise
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from itertools import accumulate, chain, pairwise
 
 import numpy as np
 import pyarrow as pa
 
 from cumulus_ops.catalog.records import NewRun, Run
+from cumulus_ops.compute.reading import EVER
 from cumulus_ops.layout.plans import ProgramPlan
-from cumulus_ops.maps.deltas import VERSION, at_version, negate_deltas, project_deltas, sum_deltas
-from cumulus_ops.maps.hashes import PRIME
-from cumulus_ops.maps.packs import write_runs
+from cumulus_ops.maps.deltas import at_version, negate_deltas, project_deltas, sum_deltas, versions
+from cumulus_ops.maps.hashes import PRIME, Hashes, rows_of_table
+from cumulus_ops.maps.packs import Pack, write_runs
 from cumulus_ops.maps.runs import AccessPath, build_run
 from cumulus_ops.project.errors import IntegrityProblem
 from cumulus_ops.project.processes import reach
 from cumulus_ops.project.versions import epoch_end, epoch_start
+from cumulus_ops.repair.sums import Sums
 from cumulus_ops.repair.truths import Scope, Slot, State, Truths
 
 __all__ = ["Part", "Repaired"]
@@ -59,16 +62,17 @@ class Part:
         """Make the runs, prove them, and put them in the place of the lost ones."""
         started = time.monotonic()
         reach("repair.before-files")
-        shares = _Shares([(self.scope.copies[run.map, run.access_path], run) for run in self.lost])
+        pack = Pack(self.scope.rt.project.state, self.truths.step.label)
+        lost = [(self.scope.copies[run.map, run.access_path], run) for run in self.lost]
+        shares = _Shares(lost, pack, self.truths.limit_rows)
         for slot in self.slots():
             self._compare(slot, shares)
-        clusters = shares.clusters()
-        written = self._write(clusters)
+        clusters = shares.finish()
         if self.scope.last is None:
-            _prove(written)
-        joined = max((c.origin for c, _ in written if c.path.map in self.plan.base and c.is_joined), default=0)
+            _prove(clusters)
+        joined = max((c.origin for c in clusters if c.path.map in self.plan.base and c.is_joined), default=0)
         reach("repair.before-commit")
-        made = [(new, cluster.origin) for cluster, new in written if new is not None]
+        made = [(new, cluster.origin) for cluster in clusters for new in cluster.made]
         self.scope.rt.catalog.commits.commit_repair(self.lost, made, joined=joined)
         reach("repair.after-commit")
         return Repaired(self.lost, tuple(run for run, _ in made), time.monotonic() - started)
@@ -123,34 +127,73 @@ class Part:
 
     def _compare(self, slot: Slot, shares: _Shares) -> None:
         """Find out what is missing at some versions, of all copies."""
-        lost = [run for run in self.lost if slot.overlaps(run)]
-        copies = {self.scope.copies[run.map, run.access_path] for run in lost}
-        twins = {path: twin for path in copies if (twin := self.truths.find_twin(path, slot)) is not None}
-        wanted = frozenset(path.map for path in copies if path not in twins)
-        truth = self.truths.compute(slot, wanted) if wanted else {}
-        known: dict[int | None, Mapping[str, list[pa.Table]]] = {None: truth}
-        for path in sorted(copies):
-            mine = [run for run in lost if (run.map, run.access_path) == (path.map, path.label)]
-            earlier: list[pa.Table] = []
-            for level, runs in self._levels(path, mine, slot):
-                if path not in twins and level not in known:
-                    known[level] = self.truths.compute(slot, wanted & self.plan.base, level)
-                twin = twins.get(path, self.plan.paths[path.map][0])
-                right = self.truths.held(twin, slot, level) if path in twins else known[level].get(path.map, ())
-                tables = [_narrowed(table, twin, path) for table in right]
-                tables += [negate_deltas(table) for table in (*self.truths.held(path, slot, level), *earlier)]
-                at = None if slot.epoch is None else min(slot.last, max(run.max_version for run in mine))
-                missing = (
-                    sum_deltas([table if at is None else at_version(table, at) for table in tables]) if tables else None
-                )
-                if missing is None or not len(missing):
-                    continue
-                earlier.append(missing)
-                if at is None:
-                    shares.add(path, runs, missing)
-                else:
-                    shares.join(runs).tables.append(missing)
-                self._remember(path, runs, missing)
+        lost: dict[AccessPath, list[Run]] = {}
+        for run in filter(slot.overlaps, self.lost):
+            lost.setdefault(self.scope.copies[run.map, run.access_path], []).append(run)
+        levels: dict[int | None, dict[AccessPath, list[Run]]] = {}
+        for path in sorted(lost):
+            for level, runs in self._levels(path, lost[path], slot):
+                levels.setdefault(level, {})[path] = runs
+        earlier: dict[AccessPath, list[pa.Table]] = {path: [] for path in lost}
+        for level in sorted(levels, key=lambda level: (level is None, level)):
+            for path, missing in self._find_missing(slot, level, levels[level], earlier):
+                if level is not None:
+                    earlier[path].append(missing.table)
+                shares.add(levels[level][path], missing, by_version=slot.epoch is None)
+                self._remember(path, levels[level][path], missing.table)
+
+    def _find_missing(
+        self,
+        slot: Slot,
+        level: int | None,
+        lost: Mapping[AccessPath, Sequence[Run]],
+        earlier: Mapping[AccessPath, Sequence[pa.Table]],
+    ) -> Iterator[tuple[AccessPath, _Deltas]]:
+        """What should be there of copies at some versions, and up to a commit, less what is; in parts. ``earlier``: what lost runs of earlier commits have held."""
+        forms = self._open_forms(slot, level, lost, earlier)
+        wanted: dict[str, list[_Form]] = {}
+        for form in forms:
+            if form.twin is None:
+                wanted.setdefault(form.path.map, []).append(form)
+            else:
+                for table in self.truths.held(form.twin, slot, level):
+                    form.add(_narrowed(table, form.twin, form.path))
+
+        def take(name: str, table: pa.Table) -> None:
+            for form in wanted[name]:
+                form.add(_narrowed(table, self.plan.paths[name][0], form.path))
+
+        if wanted:
+            self.truths.compute(slot, frozenset(wanted), take, level)
+        for form in forms:
+            for table in chain(self.truths.held(form.path, slot, level), earlier[form.path]):
+                form.add(negate_deltas(table))
+            for table in form.sums.sums():
+                missing = _Deltas(table, form.path.keys)
+                yield from ((path, missing) for path in form.copies)
+
+    def _open_forms(
+        self,
+        slot: Slot,
+        level: int | None,
+        lost: Mapping[AccessPath, Sequence[Run]],
+        earlier: Mapping[AccessPath, Sequence[pa.Table]],
+    ) -> list[_Form]:
+        """Copies that miss the same together."""
+        found: dict[object, list[AccessPath]] = {}
+        about: dict[AccessPath, tuple[AccessPath | None, int | None]] = {}
+        for path, runs in lost.items():
+            at = None if slot.epoch is None else min(slot.last, max(run.max_version for run in runs))
+            about[path] = self.truths.find_twin(path, slot), at
+            alone = path if self.truths.there(path, slot, level) or earlier[path] else None
+            found.setdefault((alone, path.map, path.keys, path.values, *about[path]), []).append(path)
+        forms = []
+        for copies in found.values():
+            path = copies[0]
+            rows = sum(run.rows for run in (*lost[path], *self.truths.there(path, slot, level)))
+            sums = Sums(self.scope.rt.project.state / "runs", rows, -(-self.truths.limit_rows // len(found)))
+            forms.append(_Form(copies, *about[path], sums))
+        return forms
 
     def _levels(self, path: AccessPath, mine: Sequence[Run], slot: Slot) -> list[tuple[int | None, list[Run]]]:
         """Lost runs of a copy in the order of their origins, where some clock may tell them apart and it cannot be seen from the versions what was in which: each
@@ -170,22 +213,48 @@ class Part:
             origin = max(run.origin for run in mine)
             self.truths.again.append(Run(**vars(new), id=-1, commit=0, origin=origin))
 
-    def _write(self, clusters: Sequence[_Cluster]) -> list[tuple[_Cluster, NewRun | None]]:
-        """Write what lost runs have held; None where it has come to nothing."""
-        tables = [(cluster, sum_deltas(cluster.tables)) for cluster in clusters if cluster.tables]
-        filled = [(cluster, build_run(table, cluster.path)) for cluster, table in tables if len(table)]
-        runs = write_runs(self.scope.rt.project.state, (run for _, run in filled), self.truths.step.label)
-        written = {id(cluster): run for (cluster, _), run in zip(filled, runs, strict=True)}
-        return [(cluster, written.get(id(cluster))) for cluster in clusters]
+
+@dataclass(frozen=True)
+class _Deltas:
+    """Summed deltas, whose key columns have these positions (None: all), and their hashes."""
+
+    table: pa.Table
+    keys: tuple[int, ...] | None
+
+    @cached_property
+    def hashes(self) -> Hashes:
+        """See :mod:`cumulus_ops.maps.hashes`."""
+        return rows_of_table(self.table, self.keys).hashes()
+
+
+@dataclass(frozen=True)
+class _Form:
+    """``copies`` of one group that miss the same, since they have the same columns, and nothing is there of them; or one copy. ``twin``: the copy that has the
+    truth; ``at``: the version at which all is, None if versions are told apart."""
+
+    copies: Sequence[AccessPath]
+    twin: AccessPath | None
+    at: int | None
+    sums: Sums
+
+    @property
+    def path(self) -> AccessPath:
+        """Any of the copies."""
+        return self.copies[0]
+
+    def add(self, table: pa.Table) -> None:
+        """Deltas with the columns of the copies."""
+        self.sums.add(table if self.at is None else _raise_versions(table, self.at))
 
 
 @dataclass
 class _Cluster:
-    """Lost runs of one copy for which one run stands, since it cannot be told which of them has held what."""
+    """Lost runs of one copy in whose place others stand together, since it cannot be told which of them has held what: ``made``, and what ``waits`` to be written."""
 
     path: AccessPath
     lost: list[Run]
-    tables: list[pa.Table]
+    waiting: list[_Deltas] = field(default_factory=list)
+    made: list[NewRun] = field(default_factory=list)
 
     @property
     def origin(self) -> int:
@@ -199,39 +268,62 @@ class _Cluster:
 
 
 class _Shares:
-    """What is missing, and which of the lost runs have held it."""
+    """What is missing, and which of the ``lost`` runs have held it. From ``limit_rows`` on it is written to a pack, so that several runs may stand in the place of one."""
 
-    def __init__(self, lost: Sequence[tuple[AccessPath, Run]]) -> None:
-        self._found = [_Cluster(path, [run], []) for path, run in lost]
+    def __init__(self, lost: Sequence[tuple[AccessPath, Run]], pack: Pack, limit_rows: int) -> None:
+        self._found = [_Cluster(path, [run]) for path, run in lost]
+        self._pack, self._limit = pack, limit_rows
 
-    def add(self, path: AccessPath, mine: Sequence[Run], missing: pa.Table) -> None:
-        """Deltas that some of the runs ``mine`` have held."""
-        at = missing[VERSION].to_numpy()
-        holders = np.zeros(len(at), np.int64)
-        for place, run in enumerate(mine):
-            holders |= ((at >= run.min_version) & (at <= run.max_version)).astype(np.int64) << place
-        for mask in np.unique(holders).tolist():
-            chosen = [run for place, run in enumerate(mine) if mask >> place & 1]
+    def add(self, mine: Sequence[Run], missing: _Deltas, *, by_version: bool) -> None:
+        """Deltas that some of the runs ``mine`` of a copy have held: those that may have had a version, or all."""
+        if not by_version:
+            self._put(mine, missing)
+            return
+        at = versions(missing.table)
+        edges = np.unique([edge for run in mine for edge in (run.min_version, min(run.max_version, EVER - 1) + 1)])
+        places = np.searchsorted(edges, at, side="right")
+        found = np.unique(places).tolist()
+        for place in found:
+            first = int(edges[place - 1]) if place else None
+            chosen = [run for run in mine if first is not None and run.min_version <= first <= run.max_version]
             if not chosen:
-                message = f"{path.map}: there is more missing than runs are lost"
+                message = f"{mine[0].map}: there is more missing than runs are lost"
                 raise IntegrityProblem(
                     message, kind="repair-unexplained", hint="`cumulus fsck` says what else is damaged"
                 )
-            rows = missing.filter(pa.array(holders == mask))
-            self.join(chosen).tables.append(rows)
+            rows = missing if len(found) == 1 else replace(missing, table=missing.table.filter(places == place))
+            self._put(chosen, rows)
 
-    def join(self, runs: Sequence[Run]) -> _Cluster:
-        """The one of some runs of a copy."""
+    def _put(self, runs: Sequence[Run], deltas: _Deltas) -> None:
+        cluster = self._join(runs)
+        cluster.waiting.append(deltas)
+        if sum(len(waiting.table) for waiting in cluster.waiting) >= self._limit:
+            self._write(cluster)
+
+    def _join(self, runs: Sequence[Run]) -> _Cluster:
+        """The cluster of some runs of a copy."""
         ids = {run.id for run in runs}
         first, *others = [c for c in self._found if ids & {run.id for run in c.lost}]
         for other in others:
             first.lost += other.lost
-            first.tables += other.tables
+            first.waiting += other.waiting
+            first.made += other.made
             self._found.remove(other)
         return first
 
-    def clusters(self) -> list[_Cluster]:
-        """All of them."""
+    def _write(self, cluster: _Cluster) -> None:
+        deltas, cluster.waiting = cluster.waiting, []
+        if len(deltas) > 1:
+            deltas = [_Deltas(sum_deltas([waiting.table for waiting in deltas]), cluster.path.keys)]
+        for found in deltas:
+            if len(found.table):
+                cluster.made.append(self._pack.append(build_run(found.table, cluster.path), found.hashes))
+
+    def finish(self) -> list[_Cluster]:
+        """All clusters, when everything is written and durable."""
+        for cluster in self._found:
+            self._write(cluster)
+        self._pack.close()
         return self._found
 
 
@@ -242,17 +334,17 @@ def _overlap(runs: Sequence[Run], plan: ProgramPlan) -> bool:
     return any(plan.versions.whole(b.min_version) <= end for end, b in zip(ends, ordered[1:], strict=False))
 
 
-def _prove(written: Sequence[tuple[_Cluster, NewRun | None]]) -> None:
+def _prove(clusters: Sequence[_Cluster]) -> None:
     """See that what was made has the hash of what was lost. Versions are left out: those that nobody tells apart may be others now.
 
     Raises:
         IntegrityProblem: it has another one.
     """
-    for cluster, new in written:
+    for cluster in clusters:
         recorded = [run.total for run in cluster.lost]
-        made = 0 if new is None else new.total
-        if made is None or None in recorded:
+        if None in recorded:
             continue  # of runs of old
+        made = sum(filter(None, (run.total for run in cluster.made)))
         if (sum(filter(None, recorded)) - made) % PRIME:
             raise IntegrityProblem(
                 f"what was made again of {cluster.path.map} is not what was lost, or what is there beside it is not what was written",
@@ -260,6 +352,13 @@ def _prove(written: Sequence[tuple[_Cluster, NewRun | None]]) -> None:
                 place=", ".join(sorted({run.path for run in cluster.lost})),
                 hint="`cumulus fsck` says what else is damaged; `cumulus anew` makes all maps again from the event log",
             )
+
+
+def _raise_versions(table: pa.Table, version: int) -> pa.Table:
+    """The same deltas at one version. Where there were several, keys may be there more than once now."""
+    at = versions(table)
+    is_one = not len(at) or at.min() == at.max()
+    return at_version(table if is_one else table.replace_schema_metadata(None), version)
 
 
 def _narrowed(table: pa.Table, of: AccessPath, path: AccessPath) -> pa.Table:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
@@ -10,11 +10,12 @@ import numpy as np
 import pyarrow as pa
 
 from cumulus_ops.catalog.records import Batch, Clock, HistoryEntry, NewRun, Run, Step
-from cumulus_ops.compute.extend import ExtendTask, choose_drivers, groups_computed, groups_read
-from cumulus_ops.compute.reading import BatchRef
-from cumulus_ops.deploying.deploy import fill_groups
+from cumulus_ops.compute.extend import ExtendTask, choose_drivers, groups_computed, groups_read, relations_read
+from cumulus_ops.compute.reading import BatchRef, rows_within
+from cumulus_ops.compute.steps import InProcess, extend_here
+from cumulus_ops.deploying.deploy import files_between, fill_groups, fill_task
 from cumulus_ops.layout.plans import ProgramPlan
-from cumulus_ops.maps.deltas import VERSION
+from cumulus_ops.maps.deltas import VERSION, negate_deltas
 from cumulus_ops.maps.packs import open_run
 from cumulus_ops.maps.runs import AccessPath
 from cumulus_ops.opening.runtime import Runtime
@@ -26,6 +27,8 @@ __all__ = ["Scope", "Slot", "State", "Truths", "has_all", "told_apart"]
 COPY_ROWS, ROWS_PER_EVENT = 100_000, 20
 #: The batch before all others: what there is before the first event.
 START = BatchRef(0, 0, 0, (), 0, 0, 0)
+#: Gets the deltas of a group, in parts that are not summed.
+Take = Callable[[str, pa.Table], None]
 
 
 @dataclass(frozen=True)
@@ -155,14 +158,22 @@ class Truths:
         """The runs that are there."""
         return [run for run in self.state.runs if run.id not in self.missing]
 
+    @property
+    def limit_rows(self) -> int:
+        """As many rows of a map may be held at a time."""
+        return rows_within(self.rt.project.memory_bytes)
+
+    def there(self, path: AccessPath, slot: Slot, upto: int | None = None) -> list[Run]:
+        """The runs of a copy that are there, and may hold something at some versions; ``upto``: of commits up to this one (inclusive), None for all."""
+        found = [run for run in self.state.of_copy(path) if run.id not in self.missing and slot.overlaps(run)]
+        return [run for run in found if upto is None or run.origin <= upto]
+
     def held(self, path: AccessPath, slot: Slot, upto: int | None = None) -> Iterator[pa.Table]:
-        """What the runs of a copy that are there hold at some versions; ``upto``: of commits up to this one (inclusive), None for all."""
+        """What the runs that are :meth:`there` hold at these versions."""
         names = self.plan.key_names(path.map)
-        for run in self.state.of_copy(path):
-            is_there = run.id not in self.missing and slot.overlaps(run)
-            if is_there and (upto is None or run.origin <= upto):
-                data = open_run(self.rt.project.state / run.path, run.offset, run.bytes, run.root)
-                table = data.table(names)
+        for run in self.there(path, slot, upto):
+            data = open_run(self.rt.project.state / run.path, run.offset, run.bytes, run.root)
+            for table in data.tables(names, self.limit_rows):
                 if data.oldest < slot.first or data.newest > slot.last:
                     at = table[VERSION].to_numpy()
                     table = table.take(pa.array(np.flatnonzero((at >= slot.first) & (at <= slot.last))))
@@ -187,21 +198,59 @@ class Truths:
             return sum(b.events for b in self.rt.catalog.log.batches(epoch=slot.epoch) if b.counts)
         return sum(entry.batch.events for entry in self._batches(slot))
 
-    def compute(self, slot: Slot, names: frozenset[str], upto: int | None = None) -> Mapping[str, list[pa.Table]]:
-        """What groups hold at some versions if nothing is wrong, with all their columns. ``upto``: of live batches, what they held at that commit."""
+    def compute(self, slot: Slot, names: frozenset[str], take: Take, upto: int | None = None) -> None:
+        """What groups hold at some versions if nothing is wrong, with all their columns.
+
+        Args:
+            slot: the versions.
+            names: the groups.
+            take: gets it, in parts that are not summed, at versions of the slot or before it.
+            upto: of live batches, what they held at that commit; None for all.
+        """
         if slot.epoch is None:
             history = self._batches(slot) if upto is None else self._batches_at(slot, upto)
-            return self._read_back([run for task in self._live_tasks(history, names) for run in self._run(task)])
-        if slot.epoch < 0:
-            return self._read_back(self._run(self._given(names, (START,), self._others())))
-        drivers: Mapping[str, str] = {}
-        if slot.upto and self.rt.project.executor.kind != "spark":
-            drivers = choose_drivers(self.plan, names, self._count_rows())
-        base, stored = (None, self._others()) if slot.upto else (slot.epoch - 1, self._stored())
-        _, runs = fill_groups(
-            self.rt, self._only_whole_copies(names), names, drivers, base, slot.epoch, stored, self.step
-        )
-        return self._read_back(runs)
+            for task in self._live_tasks(history, names):
+                self._run(task, take)
+        elif slot.epoch < 0:
+            self._run(self._given(names, (START,), self._others()), take)
+        elif slot.upto:
+            self._fill(names, self._choose_drivers(names), None, slot.epoch, take)
+        elif self._is_cheap_to_drive(names, slot):
+            # what there is up to the epoch, less what there was before it
+            drivers = self._choose_drivers(names)
+            self._fill(names, drivers, None, slot.epoch, take)
+            self._fill(names, drivers, None, slot.epoch - 1, lambda name, table: take(name, negate_deltas(table)))
+        else:
+            self._fill(names, {}, slot.epoch - 1, slot.epoch, take)
+
+    def _fill(self, names: frozenset[str], drivers: Mapping[str, str], base: int | None, upto: int, take: Take) -> None:
+        """What the events after ``base`` and up to ``upto`` add; see :func:`~cumulus_ops.deploying.deploy.fill_groups`."""
+        stored = self._others() if base is None else self._stored()
+        if isinstance(self.rt.executor, InProcess) and (not drivers or drivers.keys() == names):
+            relations = {*drivers.values()} or relations_read(self.plan, names)
+            files = files_between(self.rt, base, upto, relations)
+            task = fill_task(self.rt, self.rt, names, drivers, base, upto, stored, files, self.step)
+            if task is not None:
+                extend_here(task, take)
+            return
+        whole = self._only_whole_copies(names)
+        self._read_back(fill_groups(self.rt, whole, names, drivers, base, upto, stored, self.step)[1], take)
+
+    def _choose_drivers(self, names: frozenset[str]) -> dict[str, str]:
+        """The drivers of groups; on Spark none, since tasks share the events of all relations, and of a driver one task takes all."""
+        return choose_drivers(self.plan, names, self._logged) if isinstance(self.rt.executor, InProcess) else {}
+
+    def _is_cheap_to_drive(self, names: frozenset[str], slot: Slot) -> bool:
+        """Whether groups all have drivers, and filling them twice from the maps that they read goes through fewer rows than the events of one epoch
+        may: with these all maps that they need are computed in passing, too."""
+        drivers = self._choose_drivers(names)
+        if self.together or drivers.keys() != names:
+            return False
+        statements = [s for name, driver in drivers.items() for s in self.plan.statements[name] if s.relation == driver]
+        looked_at = {self.plan.paths[name][0] for name in names} | {read.path for s in statements for read in s.reads}
+        rows = sum(self._logged.get(relation, 0) for relation in drivers.values())
+        rows += sum(run.rows for path in looked_at for run in self.state.of_copy(path))
+        return rows <= ROWS_PER_EVENT * self._count_events(slot)
 
     def _only_whole_copies(self, names: frozenset[str]) -> Runtime:
         """The project as if some groups had one copy, which has all columns: no other one is written then. Those that are looked up meanwhile keep theirs."""
@@ -294,26 +343,30 @@ class Truths:
         """What there is of other groups."""
         return [run for run in self.kept if run.map not in self.names]
 
-    def _count_rows(self) -> dict[str, int]:
+    @cached_property
+    def _logged(self) -> Mapping[str, int]:
+        """relation -> rows in the log."""
         rows: dict[str, int] = {}
         for file in self.rt.catalog.log.files():
             rows[file.relation] = rows.get(file.relation, 0) + file.rows
         return rows
 
-    def _run(self, task: ExtendTask) -> tuple[NewRun, ...]:
-        return self.rt.executor.run(task).runs
+    def _run(self, task: ExtendTask, take: Take) -> None:
+        if isinstance(self.rt.executor, InProcess):
+            extend_here(task, take)
+        else:
+            self._read_back(self.rt.executor.run(task).runs, take)
 
-    def _read_back(self, runs: Sequence[NewRun]) -> Mapping[str, list[pa.Table]]:
+    def _read_back(self, runs: Sequence[NewRun], take: Take) -> None:
         """What a step has written of groups, with all columns. Its files are not kept."""
-        found: dict[str, list[pa.Table]] = {}
         root = self.rt.project.state
         for run in runs:
             if run.access_path == self.plan.paths[run.map][0].label:
-                table = open_run(root / run.path, run.offset, run.bytes, run.root).table(self.plan.key_names(run.map))
-                found.setdefault(run.map, []).append(table)
+                data = open_run(root / run.path, run.offset, run.bytes, run.root)
+                for table in data.tables(self.plan.key_names(run.map), self.limit_rows):
+                    take(run.map, table)
         for path in {run.path for run in runs}:
             (root / path).unlink()
-        return found
 
 
 def _not_known() -> Conflict:

@@ -15,11 +15,14 @@ from hypothesis import event, given, settings
 from hypothesis import strategies as st
 
 from cumulus_ops.catalog.records import Run
-from cumulus_ops.compute import kernel
+from cumulus_ops.compute import kernel, reading
+from cumulus_ops.compute.steps import StepResult, Task, run_step
 from cumulus_ops.deploying.changes import find_change
 from cumulus_ops.deploying.deploy import _begin, _fill_up, deploy
 from cumulus_ops.epochs import voting
 from cumulus_ops.epochs.setting_aside import retract
+from cumulus_ops.layout.plans import ProgramPlan
+from cumulus_ops.maps.hashes import PRIME
 from cumulus_ops.opening.runtime import Runtime, open_runtime
 from cumulus_ops.project.errors import Conflict, IntegrityProblem
 from cumulus_ops.repair.differences import Part
@@ -41,6 +44,25 @@ SEEDS = int(os.environ.get("LOSSES", "4"))
 def bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(kernel, "multiply", _bounded)
     monkeypatch.setattr(voting, "tick_if_due", lambda *_: False)  # ticks come when a test says so
+    monkeypatch.setattr(reading, "FEWEST_ROWS", 3)  # of a project with little memory: then a few rows are many parts
+
+
+def with_memory(rt: Runtime, size: int | None) -> Runtime:
+    """The project as if it might hold so many bytes."""
+    return replace(rt, project=replace(rt.project, memory=size))
+
+
+class Elsewhere:
+    """Runs steps as Spark does, as far as others see: what they have computed is in files."""
+
+    def prepare(self, plan: ProgramPlan) -> None:
+        pass
+
+    def run(self, task: Task) -> StepResult:
+        return run_step(task)
+
+    def close(self) -> None:
+        pass
 
 
 def lose_and_repair(rt: Runtime, choose: Random, chosen: list[Run] | None = None) -> int:
@@ -48,7 +70,8 @@ def lose_and_repair(rt: Runtime, choose: Random, chosen: list[Run] | None = None
     before = held(rt)
     lost = choose_runs(rt, choose) if chosen is None else chosen
     lose(rt, lost)
-    repaired = repair_runs(rt, lost)
+    executor = choose.choice((rt.executor, Elsewhere()))
+    repaired = repair_runs(replace(with_memory(rt, choose.choice((1, 20_000, None))), executor=executor), lost)
     assert {run.id for run in repaired.lost} == {run.id for run in lost}
     visible = {run.id for run in rt.catalog.commits.runs(rt.catalog.commits.last_commit())}
     assert not visible & {run.id for run in lost}
@@ -132,6 +155,24 @@ def test_what_is_not_what_was_lost_is_refused(tmp_path: Path) -> None:
             repair_runs(rt, [replace(run, total=run.total + 1)])
         assert caught.value.kind == "repair-unproved"
         assert rt.catalog.commits.last_commit() == at
+
+
+def test_what_does_not_fit_memory_is_made_again_as_several_runs(tmp_path: Path) -> None:
+    world = Deployed(tmp_path, seed=1)
+    with open_runtime(world.project) as rt:
+        while rt.catalog.snapshots.newest() < 2:
+            world.act(rt)
+        before = held(rt)
+        run = max(
+            rt.catalog.commits.runs(rt.catalog.commits.last_commit()), key=lambda r: (r.map in rt.plan.base, r.rows)
+        )
+        lose(rt, [run])
+        made = repair_runs(with_memory(rt, 1), [run]).made
+        assert len(made) > 1
+        assert held(rt) == before
+        assert sum(new.total or 0 for new in made) % PRIME == run.total
+        lost = [r for r in rt.catalog.commits.runs(rt.catalog.commits.last_commit()) if r.path == made[0].path]
+        assert lose_and_repair(rt, Random(0), lost) == len(made)
 
 
 def test_what_a_clock_tells_apart_is_made_again_one_by_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
