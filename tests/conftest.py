@@ -63,6 +63,7 @@ class ByQueue(LoadScopeScheduling):
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> LoadScopeScheduling:
     """Several processes (``pytest -n 2``) divide the tests so, in the order of the tests."""
+    gc.enable()  # in the process that hands tests out, which collects none
     config.option.loadscopereorder = False
     return ByQueue(config, log)
 
