@@ -24,7 +24,9 @@ def _list(text: str | None) -> tuple[str, ...]:
 @main.command()
 @click.argument("cases", nargs=-1, type=click.Choice(list(CASES)))
 @click.option("--sf", help="Scale factors, e.g. 0.1,1,10; default: the case's own.")
-@click.option("--queries", help="E.g. q1,q3; `all` is one program of all 22 (fixed, memory).")
+@click.option(
+    "--queries", help="E.g. q1,q3; `all` is one program of all 22 (fixed, memory); those in one program (together)."
+)
 @click.option("--contestants", help="Only these, e.g. cumulus,flink.")
 @click.option("--reps", type=click.IntRange(1), help="Measured runs of each contestant.")
 @click.option("--fractions", help="Changed parts of the rows (refresh), e.g. 0.0001,0.001,0.3.")

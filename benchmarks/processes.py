@@ -8,6 +8,7 @@ import subprocess
 import sys
 import tempfile
 import threading
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -17,12 +18,15 @@ from typing import Any
 import psutil
 
 from benchmarks.contest import Unsupported
+from benchmarks.progress import say
 from benchmarks.settings import REPOSITORY
 
 __all__ = ["Done", "Memory", "run_script", "run_worker", "watch_memory"]
 
 INTERVAL_S = 0.25
-TIMEOUT_S = 1800.0
+TIMEOUT_S = 7200.0
+#: Of a process that works for longer it is said how far it is.
+SAY_EVERY_S = 60.0
 
 
 @dataclass
@@ -57,7 +61,7 @@ def run_script(command: Sequence[str], spec: Mapping[str, Any], environment: Map
         environment: added to this process's.
 
     Raises:
-        Unsupported: the answer has ``unsupported``, or does not come within half an hour.
+        Unsupported: the answer has ``unsupported``, or does not come within two hours.
         RuntimeError: it failed; the message is the end of what it printed.
     """
     with tempfile.TemporaryDirectory() as folder:
@@ -73,7 +77,7 @@ def run_script(command: Sequence[str], spec: Mapping[str, Any], environment: Map
                 env={**os.environ, **(environment or {})},
             )
             with watch_memory(lambda: [process.pid]) as memory:
-                code = _wait(process)
+                code = _wait(process, log, memory)
         if code != 0 or not answer.exists():
             raise RuntimeError(f"exit code {code}: {log.read_text(errors='replace').strip()[-400:]}")
         result = json.loads(answer.read_text())
@@ -82,9 +86,17 @@ def run_script(command: Sequence[str], spec: Mapping[str, Any], environment: Map
     return Done(result, memory.resident_mb, memory.anonymous_mb)
 
 
-def _wait(process: subprocess.Popen[bytes]) -> int:
+def _wait(process: subprocess.Popen[bytes], log: Path, memory: Memory) -> int:
+    until = time.monotonic() + TIMEOUT_S
     try:
-        return process.wait(TIMEOUT_S)
+        while True:
+            try:
+                return process.wait(SAY_EVERY_S)
+            except subprocess.TimeoutExpired:
+                if time.monotonic() > until:
+                    raise
+                last = log.read_text(errors="replace").strip().rpartition("\n")[2][-120:]
+                say(f"        {last}; at most {memory.anonymous_mb:.0f} MB beside mapped files")
     except BaseException as error:
         for member in _family(process.pid):
             with suppress(psutil.NoSuchProcess):

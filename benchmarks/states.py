@@ -24,6 +24,8 @@ from m3 import format_program
 __all__ = ["State", "copied", "load_state", "loaded", "project_of", "scratch"]
 
 LOAD_EVENTS = 1_000_000
+#: What a step may hold, on every machine: half of its memory, which is the default, would be other merges on another one.
+MEMORY = 4 << 30
 #: What decides how a state looks on disk; engine and compiler show in the program's text.
 FORMAT_SOURCES = ("append", "catalog", "coordination", "files", "keys", "layout", "maps", "project/versions.py")
 
@@ -60,6 +62,7 @@ def project_of(
         published=None,
         reports=folder / "reports",
         coordinators=1,
+        memory=MEMORY,
         executor=executor,
     )
 

@@ -17,6 +17,7 @@ from benchmarks.cases import (
     start,
     state,
     stream,
+    together,
     views,
     ways,
 )
@@ -32,6 +33,7 @@ CASES: dict[str, Case] = {
     "fixed": fixed.run,
     "state": state.run,
     "refresh": refresh.run,
+    "together": together.run,
     "hotkey": hotkey.run,
     "cores": cores.run,
     "batches": batches.run,

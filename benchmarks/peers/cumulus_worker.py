@@ -65,7 +65,7 @@ def _measure(rt: Runtime, batches: int | None) -> dict[str, Any]:
             break
         times.append(time.perf_counter() - begun)
         events += report.events
-        print(f"batch {len(times)}: {report.events} events {times[-1]:.2f} s", flush=True)
+        print(f"batch {len(times)}: {events} events so far, the last {report.events} in {times[-1]:.2f} s", flush=True)
     begun = time.perf_counter()
     vote(rt, 0, 0)
     commit(rt, 0)

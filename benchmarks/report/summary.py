@@ -129,6 +129,43 @@ def _refresh(rows: Sequence[Row]) -> list[str]:
     return lines
 
 
+#: What was aimed at: how many times as long recomputing takes as keeping up does.
+TOGETHER = {
+    ("cumulus", "spark-recompute"): 100,
+    ("cumulus-spark", "spark-recompute"): 60,
+    ("cumulus", "duckdb-recompute"): 5,
+}
+
+
+def _together(rows: Sequence[Row]) -> list[str]:
+    lines: list[str] = []
+    for scale, chosen in _scales(rows):
+        for variant in sorted({row.variant for row in chosen}, key=lambda v: float(v.removesuffix("%"))):
+            same = [row for row in chosen if row.variant == variant]
+            share = f"{float(variant.removesuffix('%')):g} % of the rows"
+            lines += [f"Seconds until the answers are there after a change of {share} of all tables, SF {scale:g}:", ""]
+            lines += [*grid(same, "query", "contestant", seconds), ""]
+            for (ours, other), target in TOGETHER.items():
+                whole = {r.contestant: r for r in measured(same, query="all")}
+                if not {ours, other} <= whole.keys():
+                    continue
+                appended = sum(r.seconds or 0.0 for r in measured(same, query="append", contestant=ours))
+                turns = f"{whole[ours].runs} and {whole[other].runs} turns; target for one query: {target}x"
+                apart = times(ratio(whole[other].seconds, (whole[ours].seconds or 0.0) - appended))
+                lines.append(
+                    f"- {other} takes {times(ratio(whole[other].seconds, whole[ours].seconds))} the time of {ours} for all answers, "
+                    f"{apart} from the log on ({turns})"
+                )
+                slower = [
+                    q for (q,), r in ratios(same, other, ours, "query").items() if r < 1 and q not in ("all", "append")
+                ]
+                lines.append(
+                    f"  - sooner there by itself than after the batch for all queries: {', '.join(slower) or 'none'}"
+                )
+            lines.append("")
+    return lines
+
+
 def _break_even_table(rows: Sequence[Row]) -> list[str]:
     """Per query, the fraction at which recomputing starts to win."""
     pairs = [("cumulus-spark", "spark-recompute"), ("cumulus", "spark-recompute"), ("cumulus", "duckdb-recompute")]
@@ -231,6 +268,7 @@ SECTIONS: dict[str, tuple[str, Section]] = {
     "fixed": ("The cost of a small batch", _fixed),
     "state": ("The cost of a batch by the size of the state", _state),
     "refresh": ("After a change: maintaining or recomputing", _refresh),
+    "together": ("After a change: all queries as one program", _together),
     "stream": ("Whole streams", _stream),
     "batches": ("By batch size", _batches),
     "cores": ("By cores", _cores),

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from benchmarks.answers import same_rows
+from benchmarks.cases import together
 from benchmarks.cases.ways import Anew, Batches
 from benchmarks.changes import make_changes, make_continuation
 from benchmarks.contest import Contestant, Turn, Unsupported, WrongAnswer, compete
@@ -21,6 +22,7 @@ from benchmarks.peers.postgres_views import QUERIES, incremental
 from benchmarks.report.figures import break_even, geometric_mean, ratios
 from benchmarks.report.summary import summary
 from benchmarks.rows import Label, Row, merge_rows, read_rows, write_rows
+from benchmarks.settings import Settings
 from benchmarks.states import State
 from benchmarks.workload import drops_of, relations_of, tables_of
 
@@ -160,6 +162,35 @@ def test_the_smallest_contest_has_checked_answers(tmp_path: Path, monkeypatch: p
         monkeypatch.setattr(commits, "runs", lambda _: some)
         with pytest.raises(WrongAnswer, match="entries differ"):
             Anew(ours).turn(2)
+
+
+def test_answers_of_one_program_are_checked_and_counted_together_and_apart(tmp_path: Path) -> None:
+    tables, queries = tables_of(tmp_path, 0.001), ("q3", "q6")
+    landing = drops_of(tmp_path, tables, relations_of(queries), 8000)
+    folder = tmp_path / "states" / "two"
+    folder.mkdir(parents=True)
+    spec = {"folder": str(folder), "queries": [*queries], "landing": str(landing), "batches": None, "kind": "inprocess"}
+    loaded = apply_all(spec)
+    state = State(folder, queries, loaded["events"], loaded["seconds"], 0.0)
+    settings = Settings(home=tmp_path, contestants=("cumulus", "duckdb-recompute"), repetitions=1)
+    found = {(r.contestant, r.query): r for r in together.contest(settings, tables, 0.001, state, 0.01)}
+    ours = {query: found["cumulus", query].seconds or 0.0 for query in ("all", together.APPEND, "q3", "q6")}
+    assert "answers of 2 queries checked" in found["cumulus", "all"].note
+    assert 0 < ours["append"] < min(ours["q3"], ours["q6"])
+    assert ours["all"] > max(ours["q3"], ours["q6"])
+    theirs = {query: found["duckdb-recompute", query].seconds or 0.0 for query in ("all", "q3", "q6")}
+    assert theirs["all"] == pytest.approx(theirs["q3"] + theirs["q6"])
+
+
+def test_summary_says_what_all_answers_cost_with_and_without_appending() -> None:
+    times = {
+        "cumulus": [("all", 3.0), ("append", 1.0), ("q3", 2.5), ("q6", 2.5)],
+        "duckdb-recompute": [("all", 8.0), ("q3", 6.0), ("q6", 2.0)],
+    }
+    made = [row(who, q, s, case="together", variant="0.1000%") for who, of in times.items() for q, s in of]
+    page = summary(made)
+    assert "- duckdb-recompute takes 2.67x the time of cumulus for all answers, 4x from the log on" in page
+    assert "  - sooner there by itself than after the batch for all queries: q6" in page
 
 
 def test_changes_keep_the_number_of_orders(tmp_path: Path) -> None:
