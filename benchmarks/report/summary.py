@@ -157,7 +157,9 @@ def _together(rows: Sequence[Row]) -> list[str]:
                     f"{apart} from the log on ({turns})"
                 )
                 slower = [
-                    q for (q,), r in ratios(same, other, ours, "query").items() if r < 1 and q not in ("all", "append")
+                    str(q)
+                    for (q,), r in ratios(same, other, ours, "query").items()
+                    if r < 1 and q not in ("all", "append")
                 ]
                 lines.append(
                     f"  - sooner there by itself than after the batch for all queries: {', '.join(slower) or 'none'}"
