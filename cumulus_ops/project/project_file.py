@@ -19,7 +19,7 @@ The shape, with defaults (``docs/project.md`` has a commented example)::
     corrections: {after: 2s}                 # how soon tentative answers are corrected
     validation: {policy: fail, unproved: warn, every: 1 epoch, views: all, reports: <state>/reports}   # policy: fail, warn or off; unproved: warn or fail; views: all or a number
     dataflow:                                # a file that says what becomes of the views' answers (docs/coordination.md)
-    executor: {kind: spark, master: "local[2]", remote: , rows_per_task: 100000}
+    executor: {kind: spark, master: "local[2]", remote: , rows_per_task: 350000}
     layout: {maps: {m_orders_1: [o_custkey], m_customer_1: replicated}, events: {lineitem: [l_orderkey], part: anywhere}}
 """
 

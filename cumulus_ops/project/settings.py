@@ -85,12 +85,12 @@ class CorrectionSettings:
 @dataclass(frozen=True)
 class ExecutorSettings:
     """Where steps run. ``kind``: ``inprocess`` or ``spark``. ``remote`` (a Spark Connect URL) wins over ``master``.
-    ``rows_per_task``: a batch with fewer events runs as one task."""
+    ``rows_per_task``: a step is split over several tasks if that takes the work of so many events off one task."""
 
     kind: str = "spark"
     master: str = "local[2]"
     remote: str | None = field(default=None, repr=False)  # it may hold a token
-    rows_per_task: int = 100_000
+    rows_per_task: int = 350_000
 
 
 #: What the column ``op`` may say, in any case, and which of I, D and U it means.

@@ -5,13 +5,17 @@ from __future__ import annotations
 import dataclasses
 import re
 from pathlib import Path
+from unittest.mock import Mock
 
 import pytest
 from pyspark.sql import SparkSession
 
 from cumulus_ops.append.append import append_delivery
+from cumulus_ops.compute.correct import CorrectTask
 from cumulus_ops.compute.extend import ExtendTask
+from cumulus_ops.compute.portions import run_levels
 from cumulus_ops.compute.reading import BatchRef
+from cumulus_ops.compute.refresh import RefreshTask
 from cumulus_ops.compute.spark import SparkExecutor
 from cumulus_ops.epochs.driver import run_epochs
 from cumulus_ops.epochs.status import status
@@ -52,7 +56,7 @@ def in_process(tmp_path_factory: pytest.TempPathFactory) -> tuple[Maps, int]:
         return _run(rt)
 
 
-@pytest.mark.parametrize("rows_per_task", [10**6, 8], ids=["one task", "stages"])
+@pytest.mark.parametrize("rows_per_task", [10**6, 1], ids=["one task", "stages"])
 def test_spark_ends_in_the_same_maps(
     rows_per_task: int, spark: SparkSession, in_process: tuple[Maps, int], tmp_path: Path
 ) -> None:
@@ -70,7 +74,7 @@ def test_stages_that_partition_everything_end_in_the_same_maps(
     with open_runtime(project, "inprocess") as rt:
         layout = _partitioned(rt.plan)
         assert any(choice.columns for choice in layout.maps.values())
-        executor = SparkExecutor(ExecutorSettings(rows_per_task=8), spark, layout)
+        executor = SparkExecutor(ExecutorSettings(rows_per_task=1), spark, layout)
         assert _run(dataclasses.replace(rt, executor=executor))[0] == in_process[0]
 
 
@@ -84,13 +88,17 @@ def _partitioned(plan: ProgramPlan) -> LayoutSettings:
     )
 
 
-def test_both_executors_agree_on_derivations(spark: SparkSession, tmp_path: Path) -> None:
+def test_both_executors_agree_on_derivations(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    split = Mock(side_effect=run_levels)
+    monkeypatch.setattr("cumulus_ops.compute.spark.run_levels", split)
     outcomes = []
     for name in ("inprocess", "spark"):
         project = make_shop(tmp_path / name, program=SHOP)
         initialise(project)
         with open_runtime(project, "inprocess") as rt:
-            executor = rt.executor if name == "inprocess" else SparkExecutor(ExecutorSettings(rows_per_task=8), spark)
+            executor = rt.executor if name == "inprocess" else SparkExecutor(ExecutorSettings(rows_per_task=1), spark)
             outcomes.append(_run(dataclasses.replace(rt, executor=executor)))
     (maps, corrections), (maps_on_spark, corrections_on_spark) = outcomes
     assert maps == maps_on_spark
@@ -98,6 +106,7 @@ def test_both_executors_agree_on_derivations(spark: SparkSession, tmp_path: Path
         "how many depends on when runs are merged: tasks write more of them"
     )
     assert maps[-1]["ranked"]
+    assert {type(call.args[0]) for call in split.call_args_list} == {RefreshTask, CorrectTask}
 
 
 def test_groups_are_extended_by_stages_and_a_task_for_what_is_derived(spark: SparkSession, tmp_path: Path) -> None:
@@ -110,7 +119,7 @@ def test_groups_are_extended_by_stages_and_a_task_for_what_is_derived(spark: Spa
         only = frozenset(rt.plan.group_of[name] for name in ("by_nation", "spent"))
         task = ExtendTask(rt.plan, project.state, (everything,), (), only, label="spread-")
         assert {rt.plan.group_of[name] for name in ("placed", "spent")} <= task.spread
-        on_spark = SparkExecutor(ExecutorSettings(rows_per_task=8), spark).run(task).runs
+        on_spark = SparkExecutor(ExecutorSettings(rows_per_task=1), spark).run(task).runs
         assert {r.path for r in on_spark} == {f"runs/{p.name}" for p in (project.state / "runs").glob("spread-*")}
         assert summed(rt.plan, project.state, on_spark) == summed(rt.plan, project.state, rt.executor.run(task).runs)
 

@@ -27,7 +27,7 @@ def test_spark_agrees_with_the_interpreter_and_the_protocol(name: str, spark: Sp
     project = make_project(tmp_path, RELATIONS, **PROGRAMS[name])
     initialise(project)
     with open_runtime(project, "inprocess") as opened:
-        executor = SparkExecutor(ExecutorSettings(rows_per_task=2), spark)  # in stages, as far as the program is
+        executor = SparkExecutor(ExecutorSettings(rows_per_task=1), spark)  # in stages, as far as the program is
         rt = dataclasses.replace(opened, executor=executor)
         model = Eventual(rt.program) if "program" in PROGRAMS[name] else None
         agree(rt.program, play(random_history(7, steps=16, rows=4), [Local(rt)], model))

@@ -52,7 +52,7 @@ def test_holdings_are_those_of_the_serial_order(project: Project, spark: SparkSe
     initialise(project)
     with open_runtime(project, "inprocess") as rt:
         assert rt.plan.versions.name == "event"
-        executor = SparkExecutor(ExecutorSettings(rows_per_task=20), spark, BY_SYMBOL)
+        executor = SparkExecutor(ExecutorSettings(rows_per_task=5), spark, BY_SYMBOL)
         on_spark = dataclasses.replace(rt, executor=executor)
         run_epochs(on_spark, EPOCHS, validating=False)
         _check_stages(on_spark)

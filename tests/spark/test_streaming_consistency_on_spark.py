@@ -20,7 +20,7 @@ def test_the_total_is_0_in_every_state_on_spark(spark: SparkSession, tmp_path: P
     project = bank_project(tmp_path, coordinators=2, views=VIEWS)
     initialise(project)
     with open_runtime(project, "inprocess") as opened:
-        rt = dataclasses.replace(opened, executor=SparkExecutor(ExecutorSettings(rows_per_task=200), spark))
+        rt = dataclasses.replace(opened, executor=SparkExecutor(ExecutorSettings(rows_per_task=50), spark))
         found = play(rt, Scenario(2_000, 2, shares=(0.5, 0.5)), validated=[1])
     assert found.events == 2_000
     assert found.validated == {1: True}
