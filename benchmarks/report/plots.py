@@ -158,9 +158,8 @@ def _draw_recovery(rows: Sequence[Row], folder: Path) -> list[Path]:
     programs = programs_of(found)
     if not programs:
         return []
-    figure, panels = plt.subplots(
-        1, len(programs), figsize=(2.6 * len(programs) + 2.4, 3.8), sharey=True, squeeze=False, layout="constrained"
-    )
+    size = (max(8.0, 2.6 * len(programs) + 2.4), 3.8)
+    figure, panels = plt.subplots(1, len(programs), figsize=size, sharey=True, squeeze=False, layout="constrained")
     for axes, query in zip(panels[0], programs, strict=True):
         _by_state(axes, query, measured(found, query=query))
     panels[0][0].set_ylabel("CPU seconds (log)")
@@ -197,7 +196,11 @@ def _by_state(axes: Axes, query: str, rows: Sequence[Row]) -> None:
     axes.set_xticks(scales_of(rows), [f"{scale:g}" for scale in scales_of(rows)])
     axes.set_xticks([], minor=True)
     axes.set_xlabel("scale factor (log)")
-    axes.set_title(f"{query}: {groups}", fontsize=8)
+    axes.set_title(f"{_say_program(query)}:\n{groups}", fontsize=8)
+
+
+def _say_program(query: str) -> str:
+    return "all queries in one program" if query == "all" else query.upper()
 
 
 def _by_map(axes: Axes, query: str, rows: Sequence[Row]) -> None:
@@ -229,7 +232,7 @@ def _by_map(axes: Axes, query: str, rows: Sequence[Row]) -> None:
     _logarithmic(axes)
     axes.set_xlabel("rows of the lost map, in all its copies (log)")
     axes.set_ylabel("CPU seconds (log)")
-    axes.set_title(f"A lost map of {query}, with the batches since")
+    axes.set_title(f"A lost map of {_say_program(query)}, with the batches since")
     axes.legend(frameon=False, fontsize=8, loc="upper left", bbox_to_anchor=(1.0, 1.0))
 
 

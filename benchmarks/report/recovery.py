@@ -112,7 +112,7 @@ def _maps(query: str, rows: Sequence[Row]) -> list[str]:
     scale = scales_of(rows)[-1]
     everything = _seconds(lost_kinds(rows, scale).get("all maps"))
     body = [
-        [lost.note.partition(",")[0], number(lost.events), seconds(lost), seconds(fill),
+        [lost.note.partition(" of ")[2].partition(",")[0], number(lost.events), seconds(lost), seconds(fill),
          times(ratio(lost.seconds, fill.seconds)), times(ratio(everything, lost.seconds))]
         for lost, fill in lost_maps(rows, scale)
     ]  # fmt: skip
@@ -136,11 +136,11 @@ def _by_batches(query: str, rows: Sequence[Row]) -> list[str]:
 
 def _files(rows: Sequence[Row]) -> list[str]:
     body = [
-        [f"{row.variant}, SF {row.scale_factor:g}", number(row.events), seconds(row), row.note]
+        [f"{row.variant}, SF {row.scale_factor:g}", number(row.events), seconds(row), row.note.partition(";")[0]]
         for row in sorted(rows, key=lambda row: (row.scale_factor, row.variant))
     ]
     return (
-        [*table(["a lost file, of Q3 with strict keys", "rows read", "CPU seconds", "note"], body), ""] if body else []
+        [*table(["a lost file, of Q3 with strict keys", "rows read", "CPU seconds", "size"], body), ""] if body else []
     )
 
 
