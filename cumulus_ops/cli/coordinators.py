@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 import click
 
 from cumulus_ops.cli.options import JSON, PROJECT, open_project
-from cumulus_ops.cli.output import console, coordinator_table, print_json, show_value
+from cumulus_ops.cli.output import console, print_json, show_value
+from cumulus_ops.cli.status_text import coordinator_table
 from cumulus_ops.epochs.status import status
 from cumulus_ops.epochs.voting import open_epoch, remove_coordinator
 from cumulus_ops.project.rhythm import Rhythm

@@ -8,7 +8,8 @@ from pathlib import Path
 import click
 
 from cumulus_ops.cli.options import EXIT_IN_ERROR, JSON, PROJECT, explain_errors, show
-from cumulus_ops.cli.output import print_json, print_rows, print_status
+from cumulus_ops.cli.output import print_json, print_rows
+from cumulus_ops.cli.status_text import print_status
 from cumulus_ops.cli.writing import write_rows
 from cumulus_ops.epochs.status import status as read_status
 from cumulus_ops.opening.runtime import open_runtime

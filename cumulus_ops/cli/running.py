@@ -21,7 +21,8 @@ from cumulus_ops.cli.options import (
     PROJECT,
     explain_errors,
 )
-from cumulus_ops.cli.output import console, print_json, print_status, show_value, visible
+from cumulus_ops.cli.output import console, print_json, show_value, visible
+from cumulus_ops.cli.status_text import print_status
 from cumulus_ops.epochs.driver import run_epochs, run_waiting
 from cumulus_ops.epochs.minibatch import BatchReport, run_minibatch, settle
 from cumulus_ops.epochs.status import Status, status

@@ -14,7 +14,7 @@ from fastapi import Request
 from fastapi.testclient import TestClient
 
 from cumulus_ops.catalog.catalog import Catalog
-from cumulus_ops.cli.output import print_status
+from cumulus_ops.cli.status_text import print_status
 from cumulus_ops.epochs.status import status
 from cumulus_ops.opening.runtime import initialise, open_runtime
 from cumulus_ops.project.interruptions import interruptions

@@ -10,7 +10,7 @@ import pytest
 from deltalake import DeltaTable
 
 from cumulus_ops.catalog.records import Validation
-from cumulus_ops.cli.output import print_status
+from cumulus_ops.cli.status_text import print_status
 from cumulus_ops.epochs.checkpoint import commit
 from cumulus_ops.epochs.minibatch import run_minibatch
 from cumulus_ops.epochs.status import status

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from benchmarks.experiments.rounds import Rounds, staggered
-from cumulus_ops.cli.output import print_status
+from cumulus_ops.cli.status_text import print_status
 from cumulus_ops.epochs.checkpoint import commit, correct
 from cumulus_ops.epochs.minibatch import run_minibatch
 from cumulus_ops.epochs.status import staggering_cost, status

@@ -3,8 +3,8 @@
 import pytest
 from starlette.requests import Request
 
-from cumulus_ops.cli.output import print_status
 from cumulus_ops.cli.scaffold import land_sample, write_project
+from cumulus_ops.cli.status_text import print_status
 from cumulus_ops.deploying.changes import find_change
 from cumulus_ops.deploying.deploy import abort, deploy
 from cumulus_ops.epochs.driver import run_epochs

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from cumulus_ops.cli.output import print_status
+from cumulus_ops.cli.status_text import print_status
 from cumulus_ops.deploying.deploy import deploy
 from cumulus_ops.epochs.driver import run_waiting
 from cumulus_ops.epochs.status import status

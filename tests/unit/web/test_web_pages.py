@@ -20,7 +20,7 @@ from fastapi.testclient import TestClient
 from cumulus_ops.catalog.backups import Backups
 from cumulus_ops.catalog.catalog import Catalog
 from cumulus_ops.catalog.epochs import EpochNumbers, Transition
-from cumulus_ops.cli.output import print_status
+from cumulus_ops.cli.status_text import print_status
 from cumulus_ops.epochs.checkpoint import commit
 from cumulus_ops.epochs.minibatch import run_minibatch
 from cumulus_ops.epochs.status import status as status_of
