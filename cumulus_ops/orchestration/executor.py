@@ -9,8 +9,12 @@ from __future__ import annotations
 import importlib
 import logging
 import time
+from collections import Counter
+from collections.abc import Sequence
+from typing import Any
 
 from airflow.executors.local_executor import LocalExecutor
+from airflow.utils.state import TaskInstanceState
 
 __all__ = ["WarmLocalExecutor"]
 
@@ -28,12 +32,31 @@ class WarmLocalExecutor(LocalExecutor):
 
     def start(self) -> None:
         """Called by the scheduler once."""
+        self._handed_over = Counter[Any]()
         for name in PRELOADED:
             try:
                 importlib.import_module(name)
             except ImportError as error:  # the task that needs it will say so
                 logging.getLogger(__name__).warning("cannot preload %s: %s", name, error)
         super().start()
+
+    def _process_workloads(self, workload_list: Sequence[Any]) -> None:
+        """Hand tasks over to the workers."""
+        self._handed_over.update(workload.key for workload in workload_list)
+        super()._process_workloads(workload_list)
+
+    def change_state(self, key: Any, state: Any, info: Any = None, remove_running: bool = True) -> None:
+        """Let the scheduler know how a process of a task has ended.
+
+        A task that has asked a person is handed over again, under the same key, as soon as somebody answers: maybe before it was read that the process that had asked is done. The scheduler
+        would take that for the end of a task that is still queued, fail it, and the person would be asked again.
+        """
+        self._handed_over[key] -= 1
+        if self._handed_over[key] > 0 and state == TaskInstanceState.SUCCESS:
+            return
+        if self._handed_over[key] <= 0:
+            del self._handed_over[key]
+        super().change_state(key, state, info, remove_running)
 
     def sync(self) -> None:
         """Called by the scheduler all the time.

@@ -85,3 +85,18 @@ def test_an_idle_worker_that_is_killed_ends_the_scheduler(made, clock):
         made.sync()
     made.end()  # as the scheduler does: it waits for all of them
     made.workers.clear()
+
+
+def test_the_end_of_a_process_is_not_taken_for_that_of_the_next_one_of_its_task(made):
+    """Such as that which has asked a person, who answered at once."""
+    work = SimpleNamespace(key="approve", running_state=None, failure_state="failed")
+    for _ in range(2):
+        made.queued_tasks[work.key] = work
+        made._process_workloads([work])
+    made.change_state(work.key, "success")
+    assert made.event_buffer == {}
+    made.change_state(work.key, "success")
+    assert made.event_buffer == {work.key: ("success", None)}
+    for state in ("failed", "success"):
+        made.change_state("other", state)
+        assert made.event_buffer["other"] == (state, None)
