@@ -7,6 +7,7 @@ schedules it. Whoever asks a source says so as well: whoever looks need not ask 
 from __future__ import annotations
 
 import datetime
+import re
 from collections.abc import Collection
 from functools import partial
 
@@ -27,7 +28,8 @@ KIND_CHARACTERS = 100
 
 
 def _names_any(text: str, files: Collection[str]) -> bool:
-    return any(file in text for file in files)
+    """Whether a text names one of the files, and not only one whose name begins alike."""
+    return any(re.search(rf"{re.escape(file)}(?![\w./-])", text) for file in files)
 
 
 class Problems(Part):

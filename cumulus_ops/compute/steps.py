@@ -36,6 +36,7 @@ from cumulus_ops.project.processes import reach
 from cumulus_ops.project.versions import EPOCH_SHIFT
 
 __all__ = [
+    "NOT_WHAT_THEY_HOLD",
     "Executor",
     "InProcess",
     "MergeTask",
@@ -47,6 +48,9 @@ __all__ = [
     "run_step",
     "verdict",
 ]
+
+#: What is said of a merge that was not taken.
+NOT_WHAT_THEY_HOLD = "and the result does not hold what they do"
 
 
 # Whose fault a failure is: the batch's (or rather that of the program or the engine with it), or the circumstances'.
@@ -346,7 +350,7 @@ def _write_merged(pack: Pack, waiting: Sequence[_Merged]) -> list[tuple[str, str
     for merged in waiting:
         total = totals.get(merged.path, merged.known.total)
         if merged.known.total not in (None, total):
-            message = f"{merged.runs} runs were merged, and the result does not hold what they do"
+            message = f"{merged.runs} runs were merged, {NOT_WHAT_THEY_HOLD}"
             wrong.append((merged.path.map, merged.path.label, message))
         elif len(merged.rows):
             run = build_run(merged.rows, merged.path)

@@ -14,7 +14,7 @@ from cumulus_ops.catalog.votes import votes_missing
 from cumulus_ops.compute.correct import CorrectTask, History, is_due
 from cumulus_ops.compute.reading import BatchRef, opened_runs, rows_within
 from cumulus_ops.compute.refresh import RefreshTask
-from cumulus_ops.compute.steps import MergeTask
+from cumulus_ops.compute.steps import NOT_WHAT_THEY_HOLD, MergeTask
 from cumulus_ops.coordination.barriers import REFRESH, SETTLE, VOTE, waits_for
 from cumulus_ops.epochs.backups import back_up_when_due
 from cumulus_ops.epochs.compacting import compact_when_due
@@ -317,9 +317,14 @@ def merge(rt: Runtime) -> int:
 def _tell_unread(rt: Runtime, problems: Sequence[str]) -> None:
     """Say in the catalog that copies could not be merged, as long as that is so. Nothing else has to wait for them."""
     if problems:
-        rt.catalog.problems.step_fails("merge", None, "damaged-run", problems[0])
+        rt.catalog.problems.step_fails("merge", None, _kind_of(problems[0]), problems[0])
     else:
         rt.catalog.problems.step_succeeds("merge", None)
+
+
+def _kind_of(problem: str) -> str:
+    """A file that is damaged can be made again; a merge that does not hold what it should is a fault of its own."""
+    return "merge-unproved" if problem.endswith(NOT_WHAT_THEY_HOLD) else "damaged-run"
 
 
 def most_merged_rows(rt: Runtime) -> int:

@@ -32,6 +32,7 @@ from cumulus_ops.project.interruptions import Interruption, note
 from cumulus_ops.project.processes import reach
 from cumulus_ops.project.rhythm import Rhythm
 from cumulus_ops.project.settings import Project
+from cumulus_ops.project.versions import SEQUENCES_MAX
 from cumulus_ops.publishing.telling import watch_step
 
 __all__ = [
@@ -52,6 +53,8 @@ __all__ = [
 log = logging.getLogger(__name__)
 
 ATTEMPTS = 5
+#: An epoch in which a coordinator has numbered more events ends.
+HALF_OF_SEQUENCES = SEQUENCES_MAX // 2
 
 
 @dataclass(frozen=True)
@@ -119,14 +122,19 @@ def run_minibatch(
             done = rt.catalog.log.batch(batch)
             applied += done.events if done.counts else 0
             on_batch(applied)
-    # An epoch that holds more events than it is to hold ends for all coordinators (EPOCH END REQUEST, semester paper,
-    # section 3.4).
-    limit = rt.project.epoch.events
-    if limit is not None and rt.catalog.members.events_in(done.epoch) > limit:
-        rt.catalog.members.end_epoch(done.epoch, Rhythm.of(rt.project), "events")
+    _end_full_epoch(rt, coordinator)
     # earlier ones are looked at again, for a correction after a later one may have set them aside
     files = len(rt.catalog.deliveries.files_aside(state=None, batch=batches[0]))
     return _report([*map(rt.catalog.log.batch, batches[:-1]), done], time.monotonic() - started, files)
+
+
+def _end_full_epoch(rt: Runtime, coordinator: int) -> None:
+    """An epoch that holds more events than it is to hold ends for all coordinators (EPOCH END REQUEST, semester paper, section 3.4); and so does one in
+    which this coordinator has given away half of the sequence numbers that there are, for the next drops have to find some."""
+    epoch, given = rt.catalog.members.position(coordinator)
+    limit = rt.project.epoch.events
+    if given > HALF_OF_SEQUENCES or (limit is not None and rt.catalog.members.events_in(epoch) > limit):
+        rt.catalog.members.end_epoch(epoch, Rhythm.of(rt.project), "events")
 
 
 def _find_begun(rt: Runtime, coordinator: int) -> tuple[int, ...]:

@@ -33,6 +33,7 @@ class WarmLocalExecutor(LocalExecutor):
     def start(self) -> None:
         """Called by the scheduler once."""
         self._handed_over = Counter[Any]()
+        self._seen = set[int]()
         for name in PRELOADED:
             try:
                 importlib.import_module(name)
@@ -66,6 +67,9 @@ class WarmLocalExecutor(LocalExecutor):
                 another one, with another queue.
         """
         super().sync()
+        if self.workers.keys() != self._seen:  # one has died, and does not say any more what has become of its task
+            self._handed_over.clear()
+            self._seen = set(self.workers)
         now, unread = time.monotonic(), self._unread_messages.value
         self._unread_since = None if not unread else now if self._unread_since is None else self._unread_since
         if self._unread_since is not None and now - self._unread_since > UNREAD_S:

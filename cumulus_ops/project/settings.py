@@ -53,7 +53,7 @@ class EpochSettings:
     coordinator 0 (staggered, Cumulus paper section 4.2). ``start`` is when epoch 0 of coordinator 0 begins (UTC);
     ``count`` ends the schedule after that many epochs, None never. ``retain`` is how many committed epochs stay
     readable as of that epoch; one that has yet to be published or validated stays for as many as ``pin``. ``events``: an
-    epoch with more of them ends at once, None for no limit. Not ``staggered``: epochs are aligned, all coordinators move at the
+    epoch with more of them ends at once; None for no limit but that of versions. Not ``staggered``: epochs are aligned, all coordinators move at the
     same time, which saves programs from SQL corrections (docs/experiments/engine.md).
     """
 

@@ -54,7 +54,12 @@ def event_version(epoch: int, coordinator: int, sequence: int, statement: int = 
     """The version of one event (or of one of its statements)."""
     _require(epoch, EPOCHS_MAX, "epochs")
     _require(coordinator, COORDINATORS_MAX, "coordinators")
-    _require(sequence, SEQUENCES_MAX, "events of one coordinator in one epoch")
+    _require(
+        sequence,
+        SEQUENCES_MAX,
+        "events of one coordinator in one epoch",
+        "land fewer rows in a drop: between drops, an epoch that becomes full ends by itself",
+    )
     _require(statement, STATEMENTS_MAX, "statements in one trigger")
     return (((epoch << COORDINATOR_BITS | coordinator) << SEQUENCE_BITS) | sequence) << STATEMENT_BITS | statement
 
@@ -82,6 +87,7 @@ def epoch_of(version: int) -> int:
     return version >> EPOCH_SHIFT
 
 
-def _require(value: int, limit: int, what: str) -> None:
+def _require(value: int, limit: int, what: str, hint: str = "") -> None:
     if not 0 <= value < limit:
-        raise InputProblem(f"{value} is beyond the {limit} {what} a version can hold", kind="version-overflow")
+        message = f"{value} is beyond the {limit} {what} a version can hold"
+        raise InputProblem(message, kind="version-overflow", hint=hint)

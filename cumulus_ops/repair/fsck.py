@@ -178,13 +178,16 @@ def look_after(rt: Runtime, epoch: int) -> None:
     if not rt.project.fsck_percent or begun - ended < PARTS * took:
         return
     try:
-        rows, left = list[StoredRow](), LOOK_BYTES
+        rows, left_out, left = list[StoredRow](), set[str](), LOOK_BYTES
         for row in _some_stored(rt, round(100 / rt.project.fsck_percent), epoch):
             left -= _size(rt, row)
-            rows += [row] if left > 0 or not rows else []
+            if left > 0 or not rows:
+                rows.append(row)
+            else:
+                left_out.add(row.path)
         with rt.catalog.leases.step():
             damages = _verify_all(rt, rows, lambda _: None)
-        record(rt, damages, at, {row.path for row in rows})
+        record(rt, damages, at, {row.path for row in rows} - left_out)  # of some files a part was looked at
         for damage in damages:
             log.error("%s; %s", damage, damage.hint)
     except CumulusError as problem:
