@@ -32,14 +32,16 @@ FORMAT_SOURCES = ("append", "catalog", "coordination", "files", "keys", "layout"
 
 @dataclass(frozen=True)
 class State:
-    """A committed snapshot of loaded tables; ``seconds`` and ``peak_rss_mb`` are of the load. ``drops`` says that the
-    first so many parts of so many were loaded."""
+    """A committed snapshot of loaded tables; ``seconds`` and the peaks of memory, with and without mapped files, are of the load,
+    ``disk_mb`` are all its files. ``drops`` says that the first so many parts of so many were loaded."""
 
     folder: Path
     queries: tuple[str, ...]
     events: int
     seconds: float
     peak_rss_mb: float
+    peak_anonymous_mb: float
+    disk_mb: float
     drops: tuple[int, int] = (1, 1)
 
 
@@ -103,12 +105,18 @@ def load_state(home: Path, tables: Path, queries: Sequence[str], *, keep: bool, 
             "kind": "inprocess",
         }
         done = run_worker("cumulus_worker", spec)
-        loaded = {"events": done.result["events"], "seconds": done.result["seconds"], "peak_rss_mb": done.peak_rss_mb}
-        loaded["drops"] = (taken, drops)
+        loaded = {
+            "events": done.result["events"],
+            "seconds": done.result["seconds"],
+            "peak_rss_mb": done.peak_rss_mb,
+            "peak_anonymous_mb": done.peak_anonymous_mb,
+            "disk_mb": sum(file.stat().st_size for file in folder.rglob("*") if file.is_file()) / 1e6,
+            "drops": (taken, drops),
+        }
         forget(landing, keep)
         (folder / "load.json").write_text(json.dumps(loaded))
     facts = json.loads((folder / "load.json").read_text())
-    return State(folder, tuple(queries), drops=tuple(facts.pop("drops")), **facts)
+    return State(folder, tuple(queries), **{**facts, "drops": tuple(facts["drops"])})
 
 
 def _digest(home: Path, queries: Sequence[str]) -> str:

@@ -89,6 +89,7 @@ class _Kept:
 
     project: Contestant
     changes: Changes
+    state: State
     parts: Parts = field(default_factory=dict)
 
     @property
@@ -119,13 +120,14 @@ class _Kept:
         return Turn(seconds, report.events)
 
     def finish(self) -> str:
-        return self.project.finish()
+        load = f"loaded in {self.state.seconds:.0f} s, peak without mapped files {self.state.peak_anonymous_mb:.0f} MB"
+        return f"{self.project.finish()}; {load}, {self.state.disk_mb:.0f} MB on disk"
 
 
 @contextmanager
 def _kept(home: Path, state: State, changes: Changes, spark_cores: int | None, parts: Parts) -> Iterator[Contestant]:
     with on_state(home, state, changes, spark_cores) as project:
-        yield _Kept(project, changes, parts)
+        yield _Kept(project, changes, state, parts)
 
 
 @dataclass
