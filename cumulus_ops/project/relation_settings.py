@@ -1,32 +1,40 @@
-"""What ``cumulus.yaml`` says of relations: how their landed files are read, which are sealed, value by value, and which have only inserts."""
+"""What ``cumulus.yaml`` says of relations: their columns, what their keys mean, how their landed files are read, which are sealed, value by
+value, and which have only inserts."""
 
 from __future__ import annotations
 
 import datetime
 import math
-from collections.abc import Iterator, Sequence
+import re
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from decimal import Decimal
+from functools import partial
+from typing import Any
 
-from cumulus_ops.project.settings import OP_WORDS, LandingSettings, SealSettings
-from cumulus_ops.project.yaml_nodes import Item, Section
-from m3.datatypes import Type
+from cumulus_ops.project.settings import OP_WORDS, KeySettings, LandingSettings, SealSettings
+from cumulus_ops.project.yaml_nodes import Item, Problems, Section, identifier
+from m3.datatypes import BOOL, DATE, DOUBLE, INT, MAX_PRECISION, STRING, TIMESTAMP, Type, decimal
 from m3.program import Column, Relation
 
 __all__ = [
     "COLUMN_KEYS",
     "FILE_KEYS",
     "PRODUCERS",
+    "RELATION_KEYS",
     "RESERVED",
     "canonical_text",
     "check_column_name",
     "column_defaults",
     "file_settings",
     "insert_only_relations",
+    "read_relation",
     "relation_seals",
+    "relation_settings",
 ]
 
-#: What may be said of files.
+#: What may be said of a relation, and of its files.
+RELATION_KEYS = ("columns", "key", "rows", "file", "mode", "writers", "insert_only", "seals")
 FILE_KEYS = ("null_values", "ops", "delimiter")
 
 
@@ -36,7 +44,35 @@ RESERVED = ("op", "event", "_sign", "_version", "_offset", "_value")
 
 #: What a column may say.
 COLUMN_KEYS = ("type", "was", "default")
+DECIMAL = re.compile(r"decimal\s*\(\s*(\d+)\s*,\s*(\d+)\s*\)")
+TYPES: Mapping[str, Type] = {
+    "int": INT, "integer": INT, "bigint": INT, "string": STRING, "text": STRING, "varchar": STRING, "date": DATE,
+    "timestamp": TIMESTAMP, "boolean": BOOL, "double": DOUBLE,
+}  # fmt: skip
+TYPE_HINT = (
+    'one of bigint, int, "decimal(15,2)", string, date, timestamp, boolean, double; add ` null` if it may be NULL'
+)
 DEFAULT_HINT = "write a value as files have it: 0, 1.50, 2026-01-31, true; without `default`, rows that came without the column have NULL"
+
+
+ROWS_MAX = 10**15
+
+
+def relation_settings(item: Item, relations: tuple[Relation, ...], problems: Problems) -> dict[str, Any]:
+    """The fields of a :class:`~cumulus_ops.project.settings.Project` that concern relations, beside these themselves.
+
+    Args:
+        item: the entry ``relations``.
+        relations: all of them, which have no errors.
+        problems: where errors are noted.
+    """
+    read = problems.read
+    return {
+        "keys": read(lambda: _keys(item), {}),
+        "seals": read(lambda: relation_seals(item, relations), {}),
+        "renamed": read(lambda: _renamed(item), {}),
+        "insert_only": read(lambda: insert_only_relations(item), ()),
+    }
 
 
 def column_defaults(columns: Section, known: Sequence[Column]) -> Iterator[tuple[str, str]]:
@@ -225,3 +261,97 @@ def _columns(item: Item, relation: Relation) -> tuple[str, ...]:
             hint = f"equal values of a {type_} may have several texts: seal another column, or declare {name} as decimal or bigint"
             raise item.problem(f"{name} is a {type_}, which cannot be sealed", kind="bad-seal", hint=hint)
     return columns
+
+
+def _keys(relations: Item) -> dict[str, KeySettings]:
+    """The relations that are not trusted."""
+    every = ((name, _key_settings(entry)) for name, entry in relations.section().items())
+    return {name: known for name, known in every if known is not None}
+
+
+def column_type(item: Item) -> Type:
+    """The type a column is declared with, e.g. ``decimal(15,2) null``."""
+    if item.is_mapping:
+        item = item.section(COLUMN_KEYS).need("type", "write `{type: bigint, was: its_older_name}`")
+    text = item.text().lower()
+    bare = text.removesuffix(" null").strip()
+    nullable = bare != text
+    if match := DECIMAL.fullmatch(bare):
+        precision, scale = int(match[1]), int(match[2])
+        if not 0 < precision <= MAX_PRECISION or scale > precision:
+            raise item.problem(
+                f"{bare} is out of range", kind="bad-type", hint=f"0 <= scale <= precision <= {MAX_PRECISION}"
+            )
+        return decimal(precision, scale).with_null(nullable)
+    if bare not in TYPES:
+        raise item.problem(f"unknown type {text!r}", kind="bad-type", hint=TYPE_HINT)
+    return TYPES[bare].with_null(nullable)
+
+
+def read_relation(name: str, item: Item) -> Relation:
+    """A table with its columns and key.
+
+    Raises:
+        InputProblem: with all that is wrong with it.
+    """
+    identifier(name, item)
+    section = item.section(RELATION_KEYS)
+    columns = section.need("columns", "write `columns: {id: bigint}`").section()
+    problems = Problems()
+    read = [problems.read(partial(_column, column, entry), None) for column, entry in columns.items()]
+    problems.stop()
+    known = tuple(c for c in read if c is not None)
+    key_item = section.get("key")
+    key = key_item.words() if key_item else ()
+    for part in key:
+        if key_item and part not in columns.entries:
+            raise key_item.problem(
+                f"{part!r} is not a column", kind="unknown-column", hint=f"columns: {', '.join(columns.entries)}"
+            )
+    rows = section.get("rows")
+    defaults = problems.read(lambda: tuple(column_defaults(columns, known)), ())
+    problems.stop()
+    return Relation(name, known, key, rows.integer(1, ROWS_MAX) if rows else None, defaults=defaults)
+
+
+def _column(name: str, item: Item) -> Column:
+    check_column_name(name, item)
+    return Column(identifier(name, item), column_type(item))
+
+
+def _renamed(relations: Item) -> dict[str, dict[str, tuple[str, ...]]]:
+    """relation -> column -> the names that it had before."""
+    found: dict[str, dict[str, tuple[str, ...]]] = {}
+    for name, entry in relations.section().items():
+        columns = entry.section(RELATION_KEYS).need("columns", "write `columns: {id: bigint}`").section()
+        for column, item in columns.items():
+            was = item.section(COLUMN_KEYS).get("was") if item.is_mapping else None
+            if was is not None:
+                names = was.words() if was.is_list else (was.text(),)
+                if column in names:
+                    raise was.problem(f"{column} was {column}", kind="bad-name", hint="`was` says an older name")
+                found.setdefault(name, {})[column] = names
+    return found
+
+
+def _key_settings(item: Item) -> KeySettings | None:
+    section = item.section(RELATION_KEYS)
+    mode, writers, key = section.get("mode"), section.get("writers"), section.get("key")
+    chosen = mode.choice(("trusted", "strict", "upsert")) if mode else "trusted"
+    settings = KeySettings(chosen, writers.choice(("one", "any")) if writers else "one")
+    names = key.words() if key else ()
+    if writers and (chosen == "trusted" or not names):
+        raise writers.problem(
+            "`writers` says who may write a key", kind="bad-key", hint="give `key`, and `mode: strict`"
+        )
+    if mode is None or chosen == "trusted":
+        return None
+    if chosen == "upsert" and not names:
+        raise mode.problem("an upsert needs a key", kind="bad-key", hint="write `key: [id]`, or `mode: strict`")
+    columns = section.need("columns", "").section()
+    for name in names:
+        entry = columns.get(name)
+        if entry is not None and column_type(entry).nullable:
+            hint = f"write `{name}: {str(column_type(entry)).removesuffix(' null').lower()}`, without null"
+            raise entry.problem(f"the key's column {name} may be NULL", kind="bad-key", hint=hint)
+    return settings

@@ -15,7 +15,7 @@ import yaml
 
 from cumulus_ops.project.errors import InputProblem
 
-__all__ = ["Item", "Problems", "Section", "read_text", "read_yaml"]
+__all__ = ["Item", "Problems", "Section", "existing_file", "identifier", "read_text", "read_yaml", "resolve"]
 
 
 Read = TypeVar("Read")
@@ -24,6 +24,7 @@ VARIABLE = re.compile(r"\$(?:(?P<escaped>\$)|\{(?P<name>[A-Za-z_][A-Za-z0-9_]*)(
 DURATION = re.compile(r"(?P<number>\d+(?:\.\d+)?)\s*(?P<unit>ms|s|m|h|d)")
 #: No span is longer.
 LONGEST_S = 36_525 * 86_400.0
+NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 SECONDS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
 
 
@@ -278,3 +279,23 @@ class Section:
 def _nearest(text: str, options: tuple[str, ...]) -> str:
     close = difflib.get_close_matches(text, options, n=1, cutoff=0.6)
     return f"did you mean `{close[0]}`?" if close else f"known: {', '.join(options)}"
+
+
+def identifier(name: str, item: Item) -> str:
+    """The name of ``item``, or what it names, if it is one."""
+    if not NAME.fullmatch(name):
+        raise item.problem(f"{name!r} is not a name", kind="bad-name", hint="letters, digits and _, not a digit first")
+    return name
+
+
+def resolve(text: str, folder: Path) -> Path:
+    """An absolute path; a relative one starts at the project's folder."""
+    return (folder / Path(text).expanduser()).resolve()
+
+
+def existing_file(item: Item, folder: Path) -> Path:
+    """A file that is there; a relative path starts at the project's folder."""
+    path = resolve(item.text(), folder)
+    if not path.is_file():
+        raise item.problem(f"no file {path}", kind="no-file", hint="paths are relative to the project's folder")
+    return path

@@ -13,7 +13,8 @@ from click.testing import CliRunner
 from cumulus_ops.cli import scaffold
 from cumulus_ops.cli.main import COMMANDS as TABLE
 from cumulus_ops.cli.main import main
-from cumulus_ops.project.project_file import KEYS, RELATION_KEYS, load_project
+from cumulus_ops.project.project_file import KEYS, load_project
+from cumulus_ops.project.relation_settings import RELATION_KEYS
 
 ROOT = Path(__file__).resolve().parents[2]
 README = (ROOT / "README.md").read_text()
