@@ -14,6 +14,7 @@ __all__ = [
     "AppliedBatch",
     "Boundary",
     "EpochNumbers",
+    "Failure",
     "FencedVote",
     "InError",
     "LeftOut",
@@ -210,10 +211,24 @@ class Quarantined:
 
 
 @dataclass(frozen=True)
+class Failure:
+    """One thing that a step has failed for: the ``kind`` of the error, the first line of what it says, and the ``file`` that it is about, "" if that is not known."""
+
+    kind: str
+    problem: str
+    file: str = ""
+
+    @property
+    def waits(self) -> bool:
+        """Whether a file is damaged, and the step can go on when somebody has made it again."""
+        return self.kind in DAMAGED
+
+
+@dataclass(frozen=True)
 class StepProblem:
     """A step that failed when it was tried last. ``coordinator``: whose it is, None if it is of the whole project; ``since``: its first failure
-    in a row, of so many ``times``, ``at`` the latest; ``problem``: the first line of that one's error; ``log``: where more is said, "" if
-    that is not known."""
+    in a row, of so many ``times``, ``at`` the latest; ``kind``, ``problem`` and ``file``: see :class:`Failure`; ``log``: where
+    more is said, "" if that is not known; ``others``: what it has met besides."""
 
     step: str
     coordinator: int | None
@@ -223,6 +238,20 @@ class StepProblem:
     at: datetime.datetime
     times: int = 1
     log: str = ""
+    file: str = ""
+    others: tuple[Failure, ...] = ()
+
+    @property
+    def told(self) -> str:
+        """What it has met, in a line: the first thing, and where else there was something.
+
+        >>> now = datetime.datetime.now()
+        >>> StepProblem("merge", None, "kind", "a is damaged", now, now, others=(Failure("kind", "b is damaged", "b"),)).told
+        'a is damaged; and 1 more: b'
+        """
+        named = [failure.file or failure.problem for failure in self.others[:NAMED]]
+        dots = ", .." if len(self.others) > NAMED else ""
+        return f"{self.problem}; and {len(self.others)} more: {', '.join(named)}{dots}" if named else self.problem
 
     @property
     def name(self) -> str:
@@ -230,9 +259,14 @@ class StepProblem:
         return self.step if self.coordinator is None else f"{self.step} of coordinator {self.coordinator}"
 
     @property
+    def failures(self) -> tuple[Failure, ...]:
+        """All that it has met."""
+        return Failure(self.kind, self.problem, self.file), *self.others
+
+    @property
     def waits(self) -> bool:
-        """Whether it has met a damaged file, and waits until somebody has made that again."""
-        return self.kind in DAMAGED
+        """Whether it has met damaged files, and nothing else, and waits until somebody has made them again."""
+        return all(failure.waits for failure in self.failures)
 
     @property
     def state(self) -> str:
@@ -245,6 +279,8 @@ class StepProblem:
         return RECOVER_STEP if self.waits else "mend that; the next time that it succeeds, this goes away"
 
 
+#: Of what a step has met besides so many are named.
+NAMED = 3
 #: What to do where a step waits for a file.
 RECOVER_STEP = (
     "`cumulus recover` makes the file again, or says what goes on without it (`--dry-run` first says from what, and how long it takes); "

@@ -7,15 +7,15 @@ schedules it. Whoever asks a source says so as well: whoever looks need not ask 
 from __future__ import annotations
 
 import datetime
+import json
 import re
-from collections.abc import Collection
-from functools import partial
+from collections.abc import Collection, Sequence
 
 from sqlalchemy import delete, insert, select, update
 
 from cumulus_ops.catalog import tables as t
 from cumulus_ops.catalog.database import Part, insert_new, now
-from cumulus_ops.catalog.epochs import StepProblem, moment_of
+from cumulus_ops.catalog.epochs import Failure, StepProblem, moment_of
 from cumulus_ops.catalog.records import StandingSource
 
 __all__ = ["Problems"]
@@ -27,9 +27,25 @@ PROBLEM_CHARACTERS = 500
 KIND_CHARACTERS = 100
 
 
-def _names_any(text: str, files: Collection[str]) -> bool:
-    """Whether a text names one of the files, and not only one whose name begins alike."""
+def _names_any(failure: Failure, files: Collection[str]) -> bool:
+    """Whether a failure is about one of the files, and not only about one whose name begins alike."""
+    text = failure.file or failure.problem
     return any(re.search(rf"{re.escape(file)}(?![\w./-])", text) for file in files)
+
+
+def _in_a_line(failure: Failure) -> Failure:
+    """As it is kept: the first line, and the name of the file in any case."""
+    line = next(iter(failure.problem.strip().splitlines()), "")
+    if len(line) > PROBLEM_CHARACTERS:
+        line = line[:PROBLEM_CHARACTERS]
+        line += f" .. {failure.file}" if failure.file not in line else " .."
+    return Failure(failure.kind[:KIND_CHARACTERS], line, failure.file)
+
+
+def _to_row(failures: Sequence[Failure]) -> dict[str, str]:
+    """The columns that say what a step has met."""
+    every = json.dumps([[failure.kind, failure.problem, failure.file] for failure in failures])
+    return {"kind": failures[0].kind, "problem": failures[0].problem, "failures": every}
 
 
 class Problems(Part):
@@ -42,26 +58,29 @@ class Problems(Part):
     def step_problems(self) -> list[StepProblem]:
         """The steps that failed when they were tried last, the longest failing first."""
         p = t.step_problem.c
-        fields = (p.step, p.coordinator, p.kind, p.problem, p.since, p.at, p.times, p.log)
-        return [
-            StepProblem(step, None if c == WHOLE else c, kind, problem, moment_of(since), moment_of(at), times, log)
-            for step, c, kind, problem, since, at, times, log in self._db.read(
-                select(*fields).order_by(p.since, p.step)
+        fields = (p.step, p.coordinator, p.kind, p.problem, p.since, p.at, p.times, p.log, p.failures)
+        found = []
+        for step, c, kind, problem, since, at, times, log, failures in self._db.read(
+            select(*fields).order_by(p.since, p.step)
+        ):
+            first, *others = (Failure(*failure) for failure in json.loads(failures or "[]") or [(kind, problem)])
+            whose, moments = None if c == WHOLE else c, (moment_of(since), moment_of(at))
+            found.append(
+                StepProblem(step, whose, kind, problem, *moments, times, log, first.file, others=tuple(others))
             )
-        ]
+        return found
 
-    def step_fails(self, step: str, coordinator: int | None, kind: str, problem: str) -> None:
+    def step_fails(self, step: str, coordinator: int | None, *failures: Failure) -> None:
         """Record that it does; since when, is what it was if it did before.
 
         Args:
             step: its name.
             coordinator: whose, None for a step of the whole project.
-            kind: of the error.
-            problem: what it says, of which the first line is kept.
+            failures: all that it has met, at least one. Of what each says the first line is kept; first comes what is more than a damaged file.
         """
         p, c, at = t.step_problem.c, WHOLE if coordinator is None else coordinator, now().timestamp()
-        line = next(iter(problem.strip().splitlines()), "")[:PROBLEM_CHARACTERS]
-        values = {"kind": kind[:KIND_CHARACTERS], "problem": line, "log": self.log_address, "at": at}
+        ordered = sorted(map(_in_a_line, failures), key=lambda failure: failure.waits)
+        values = {**_to_row(ordered), "log": self.log_address, "at": at}
         with self._db.begin() as connection:
             first = {"step": step, "coordinator": c, **values, "since": at, "times": 1}
             if not insert_new(connection, t.step_problem, [first]):
@@ -73,35 +92,50 @@ class Problems(Part):
     def step_succeeds(self, step: str, coordinator: int | None) -> None:
         """Record that it does. What failed before this process began is read once, so that a step costs no statement if none did."""
         p, c = t.step_problem.c, WHOLE if coordinator is None else coordinator
-        if self._failing is None:
-            self._failing = {(row[0], row[1]) for row in self._db.read(select(p.step, p.coordinator))}
-        if (step, c) in self._failing:
+        if self.is_failing(step, coordinator):
             with self._db.begin() as connection:
                 connection.execute(delete(t.step_problem).where(p.step == step, p.coordinator == c))
-            self._failing.discard((step, c))
+            self._known_failing().discard((step, c))
+
+    def is_failing(self, step: str, coordinator: int | None = None) -> bool:
+        """Whether a step has failed, when this process tried it last, or somebody else before this process began."""
+        return (step, WHOLE if coordinator is None else coordinator) in self._known_failing()
+
+    def _known_failing(self) -> set[tuple[str, int]]:
+        if self._failing is None:
+            p = t.step_problem.c
+            self._failing = {(row[0], row[1]) for row in self._db.read(select(p.step, p.coordinator))}
+        return self._failing
 
     def files_are_whole(
         self, damaged: Collection[str], looked_at: Collection[str] | None, before: datetime.datetime
     ) -> None:
-        """Forget that steps wait for damaged files that are as they were written by now. Whether a step can go on, it says when it is tried next.
+        """Forget that steps wait for damaged files that are as they were written by now, each by itself. Whether a step can go on, it says when it is tried next.
 
         Args:
             damaged: the files that are damaged still.
             looked_at: the files that were looked at; None: all.
             before: when that began: what a step has met since stays.
         """
-        for problem in self.step_problems():
-            names_any = partial(_names_any, problem.problem)
-            is_over = problem.waits and problem.at < before and not names_any(damaged)
-            if is_over and (looked_at is None or names_any(looked_at)):
-                self._forget(problem.step, WHOLE if problem.coordinator is None else problem.coordinator, problem.at)
 
-    def _forget(self, step: str, c: int, at: datetime.datetime) -> None:
-        """Unless it has failed once more."""
-        p = t.step_problem.c
+        def is_whole(failure: Failure) -> bool:
+            is_seen = looked_at is None or _names_any(failure, looked_at)
+            return failure.waits and is_seen and not _names_any(failure, damaged)
+
+        for problem in self.step_problems():
+            left = [failure for failure in problem.failures if not is_whole(failure)]
+            if problem.at < before and len(left) < len(problem.failures):
+                self._leave(problem, left)
+
+    def _leave(self, problem: StepProblem, left: Sequence[Failure]) -> None:
+        """Keep some of what a step has met, unless it has failed once more."""
+        p, whose = t.step_problem.c, WHOLE if problem.coordinator is None else problem.coordinator
+        mine = (p.step == problem.step, p.coordinator == whose, p.at <= problem.at.timestamp())
         with self._db.begin() as connection:
-            mine = (p.step == step, p.coordinator == c, p.at <= at.timestamp())
-            connection.execute(delete(t.step_problem).where(*mine))
+            if left:
+                connection.execute(update(t.step_problem).where(*mine).values(**_to_row(left)))
+            else:
+                connection.execute(delete(t.step_problem).where(*mine))
 
     def standing_sources(self) -> list[StandingSource]:
         """Those that stand still, by name."""

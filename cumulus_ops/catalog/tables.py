@@ -306,6 +306,7 @@ step_problem = Table(
     Column("since", Float, nullable=False),  # of the first failure in a row; seconds since 1970
     Column("at", Float, nullable=False),  # of the latest one
     Column("times", Integer, nullable=False),
+    Column("failures", Text),  # JSON: kind, text and file of each, kind and problem are those of the first; NULL of old
 )
 
 #: What is not as it was written (docs/adr/0087), as far as somebody has looked.

@@ -47,9 +47,7 @@ def _print_failing(status: Status) -> None:
     for problem in status.failing:
         since, at = (f"{moment:%Y-%m-%d %H:%M:%S} UTC" for moment in (problem.since, problem.at))
         verdict = "WAITS for a damaged file" if problem.waits else "FAILS"
-        said = (
-            f"{verdict}: {problem.name}, since {since}, {problem.times} times, last at {at}: {visible(problem.problem)}"
-        )
+        said = f"{verdict}: {problem.name}, since {since}, {problem.times} times, last at {at}: {visible(problem.told)}"
         _print(said, style="red")
         if problem.waits:
             _print(f"  {problem.hint}")

@@ -108,16 +108,28 @@ class OpenedRuns:
             self._forget()
         self._limited += 1
         if self._limited % LOOK_EVERY == 0:
-            self.forget_gone()
+            self.unmap_gone()
 
-    def forget_gone(self) -> None:
-        """Let go of the runs whose file was deleted: as long as it is mapped, the disk keeps its bytes."""
+    def unmap_gone(self) -> None:
+        """Let go of mapped runs whose file was deleted: as long as it is mapped, the disk keeps its bytes. What is in memory stays: if the file was deleted by
+        accident, a merge still can write anew what this process has written."""
         with self._lock:
-            files = {(root, file) for key in self._kept for root, file, _ in key}
+            mapped = {key for key, (_, size) in self._kept.items() if size == HEADER_BYTES}
+            files = {(root, file) for key in mapped for root, file, _ in key}
             gone = {(root, file) for root, file in files if not os.path.exists(f"{root}/{file}")}
-            for key in [key for key in self._kept if any((root, file) in gone for root, file, _ in key)]:
-                self._bytes -= self._kept.pop(key)[1]
+            self._drop([key for key in mapped if any((root, file) in gone for root, file, _ in key)])
         unmap_files()
+
+    def forget(self, root: str, files: Collection[str]) -> None:
+        """Let go of the runs in some files below ``root`` that nobody needs any more."""
+        with self._lock:
+            gone = {(root, file) for file in files}
+            self._drop([key for key in self._kept if any((root, file) in gone for root, file, _ in key)])
+        self.unmap_gone()
+
+    def _drop(self, keys: Collection[Key]) -> None:
+        for key in keys:
+            self._bytes -= self._kept.pop(key)[1]
 
     def open(self, root: str, run: NewRun) -> RunData:
         """A run, mapped from its file unless this process has it already."""

@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import astuple, dataclass, replace
 from functools import lru_cache
 from pathlib import Path
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 import numpy as np
 import pyarrow as pa
@@ -29,28 +29,28 @@ from cumulus_ops.compute.reading import DEFAULT_MEMORY, OwnDeltas, opened_runs, 
 from cumulus_ops.compute.refresh import RefreshTask, is_correction, refresh_maps
 from cumulus_ops.layout.plans import ProgramPlan
 from cumulus_ops.maps.hashes import Hashes, add_hashes, hash_folded, hash_together, rows_of_table
-from cumulus_ops.maps.packs import Pack
+from cumulus_ops.maps.packs import Pack, verify_run
 from cumulus_ops.maps.runs import AccessPath, build_run, merge_runs
 from cumulus_ops.project import errors
 from cumulus_ops.project.processes import reach
 from cumulus_ops.project.versions import EPOCH_SHIFT
 
 __all__ = [
-    "NOT_WHAT_THEY_HOLD",
     "Executor",
     "InProcess",
     "MergeTask",
     "MinibatchTask",
     "StepResult",
     "Task",
+    "Unread",
     "explain",
     "is_spark_lost",
     "run_step",
     "verdict",
 ]
 
-#: What is said of a merge that was not taken.
-NOT_WHAT_THEY_HOLD = "and the result does not hold what they do"
+#: The kind of problem of a merge that was not taken.
+UNPROVED = "merge-unproved"
 
 
 # Whose fault a failure is: the batch's (or rather that of the program or the engine with it), or the circumstances'.
@@ -189,16 +189,26 @@ class MinibatchTask:
 Task = ApplyTask | MinibatchTask | CorrectTask | RefreshTask | PortionTask | ExtendTask | MergeTask
 
 
+class Unread(NamedTuple):
+    """Why a copy (``group``, ``path``) was left as it is: the ``kind`` of the problem, what it says, and the ``file`` that it is about, "" if none."""
+
+    group: str
+    path: str
+    kind: str
+    problem: str
+    file: str = ""
+
+
 @dataclass(frozen=True)
 class StepResult:
     """What a step wrote. ``corrected``: epoch -> corrected map entries (corrections and refreshes only). ``refreshed``:
-    whether the refresh of a mini-batch was done with it. ``unread``: of a merge, copies (group, access path) with a run that is damaged or gone, and what
-    is wrong: they were left as they are."""
+    whether the refresh of a mini-batch was done with it. ``unread``: of a merge, copies with runs that are damaged or gone, each
+    run by itself, or whose runs do not add up: they were left as they are."""
 
     runs: tuple[NewRun, ...]
     corrected: Mapping[int, int]
     refreshed: bool = False
-    unread: tuple[tuple[str, str, str], ...] = ()
+    unread: tuple[Unread, ...] = ()
 
     def to_json(self) -> str:
         """For the way back from a Spark task."""
@@ -209,7 +219,7 @@ class StepResult:
     @staticmethod
     def together(results: Iterable[StepResult]) -> StepResult:
         """What several tasks did, as one."""
-        runs, unread, corrected = list[NewRun](), list[tuple[str, str, str]](), Counter[int]()
+        runs, unread, corrected = list[NewRun](), list[Unread](), Counter[int]()
         for result in results:
             runs += result.runs
             corrected.update(result.corrected)
@@ -221,7 +231,7 @@ class StepResult:
         """Inverse of :meth:`to_json`."""
         data = json.loads(text)
         corrected = {int(e): n for e, n in data["corrected"].items()}
-        unread = tuple((group, path, problem) for group, path, problem in data["unread"])
+        unread = tuple(Unread(*found) for found in data["unread"])
         return StepResult(tuple(NewRun(*r) for r in data["runs"]), corrected, data["refreshed"], unread)
 
 
@@ -306,12 +316,16 @@ def count_by_epoch(deltas: Mapping[str, np.ndarray]) -> dict[int, int]:
 
 def _merge(task: MergeTask) -> StepResult:
     """Copy by copy. One with a run that cannot be read is left as it is, and costs the others nothing."""
-    pack, unread, waiting = Pack(task.root, task.label), [], list[_Merged]()
+    pack, unread, waiting = Pack(task.root, task.label), list[Unread](), list[_Merged]()
     for path, runs in task.tiers:
         try:
             waiting.append(_merge_tier(task, path, runs))
-        except (errors.IntegrityProblem, FileNotFoundError) as problem:
-            unread.append((path.map, path.label, str(problem)))
+        except errors.IntegrityProblem as problem:
+            found = _damages(task, runs) or [problem]
+            unread += [Unread(path.map, path.label, one.kind, str(one), one.place) for one in found]
+        except OSError as problem:
+            said = f"{type(problem).__name__}: {problem}"
+            unread.append(Unread(path.map, path.label, type(problem).__name__, said, str(problem.filename or "")))
         if sum(len(merged.rows) for merged in waiting) > WAITING_ROWS:
             unread += _write_merged(pack, waiting)
             waiting = []
@@ -329,6 +343,17 @@ class _Merged:
     known: Hashes
 
 
+def _damages(task: MergeTask, runs: Sequence[Run]) -> list[errors.IntegrityProblem]:
+    """What is wrong with each of some runs."""
+    found = []
+    for run in runs:
+        try:
+            verify_run(task.root / run.path, run.offset, run.bytes, run.root)
+        except errors.IntegrityProblem as problem:
+            found.append(problem)
+    return found
+
+
 def _merge_tier(task: MergeTask, path: AccessPath, runs: tuple[Run, ...]) -> _Merged:
     opened = [opened_runs.written(task.root, r) for r in runs]
     names = [k.name for k in task.plan.groups[path.map].keys]
@@ -340,7 +365,7 @@ def _merge_tier(task: MergeTask, path: AccessPath, runs: tuple[Run, ...]) -> _Me
     return _Merged(path, len(runs), rows, add_hashes(folded))
 
 
-def _write_merged(pack: Pack, waiting: Sequence[_Merged]) -> list[tuple[str, str, str]]:
+def _write_merged(pack: Pack, waiting: Sequence[_Merged]) -> list[Unread]:
     """Write what holds what it should; returns what does not, and stands in no run's place. What versions are worth follows from the runs, or is not known: it is not
     computed again."""
     hashed = [m for m in waiting if m.known.total is None or len(m.rows) <= CHECKED_ROWS]
@@ -350,8 +375,10 @@ def _write_merged(pack: Pack, waiting: Sequence[_Merged]) -> list[tuple[str, str
     for merged in waiting:
         total = totals.get(merged.path, merged.known.total)
         if merged.known.total not in (None, total):
-            message = f"{merged.runs} runs were merged, {NOT_WHAT_THEY_HOLD}"
-            wrong.append((merged.path.map, merged.path.label, message))
+            message = (
+                f"map {merged.path.map}: {merged.runs} runs were merged, and the result does not hold what they do"
+            )
+            wrong.append(Unread(merged.path.map, merged.path.label, UNPROVED, message))
         elif len(merged.rows):
             run = build_run(merged.rows, merged.path)
             written = pack.append(run, Hashes(merged.known.content, total))

@@ -186,7 +186,7 @@ def abort(rt: Runtime, why: str = BY_REQUEST) -> int | None:
     begun = rt.catalog.revisions.deployment()
     if begun is None:
         return None
-    failures = [p.problem for p in rt.catalog.problems.step_problems() if p.step == "deploy"]
+    failures = [p.told for p in rt.catalog.problems.step_problems() if p.step == "deploy"]
     _give_up(rt, begun, "; ".join([why, *(f"it had failed: {problem}" for problem in failures)]))
     rt.catalog.problems.step_succeeds("deploy", None)
     return begun.number

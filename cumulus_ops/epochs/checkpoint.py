@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import time
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from pathlib import Path
 
-from cumulus_ops.catalog.epochs import InError, LeftOut, in_error, left_out
+from cumulus_ops.catalog.epochs import Failure, InError, LeftOut, in_error, left_out
 from cumulus_ops.catalog.records import Batch, Clock, HistoryEntry, Run, SharedClock, Snapshot, Step
 from cumulus_ops.catalog.votes import votes_missing
 from cumulus_ops.compute.correct import CorrectTask, History, is_due
 from cumulus_ops.compute.reading import BatchRef, opened_runs, rows_within
 from cumulus_ops.compute.refresh import RefreshTask
-from cumulus_ops.compute.steps import NOT_WHAT_THEY_HOLD, MergeTask
+from cumulus_ops.compute.steps import MergeTask, Unread
 from cumulus_ops.coordination.barriers import REFRESH, SETTLE, VOTE, waits_for
 from cumulus_ops.epochs.backups import back_up_when_due
 from cumulus_ops.epochs.compacting import compact_when_due
@@ -41,6 +43,8 @@ __all__ = [
     "try_refresh",
 ]
 
+
+log = logging.getLogger(__name__)
 
 # Refresh: bringing the maps that depend on derivations up to date with what has been committed.
 
@@ -127,6 +131,8 @@ def refresh_task(
 ATTEMPTS = 25
 #: Merging holds fewer columns of a row than a join does, and one path at a time.
 MERGE_SHARE = 2
+#: What deleting files is called where problems are told.
+GARBAGE = "garbage collection"
 #: Folders whose files come and go; and those that keep what has ever come, in which only somebody who died has left anything.
 FOLDERS, KEEPING = ("runs", "keys", "net"), ("log", "quarantine")
 #: The latter are looked through as often: what is left there does no harm.
@@ -170,7 +176,8 @@ def commit(rt: Runtime, epoch: int) -> SnapshotReport:
     compact_when_due(rt)
     drop_unused(rt)
     back_up_when_due(rt)  # it names what merging has made, so that what is replaced may go
-    collect_garbage(rt, FOLDERS if epoch % LOOK_EVERY else (*FOLDERS, *KEEPING))
+    is_all_due = epoch % LOOK_EVERY == 0 or rt.catalog.problems.is_failing(GARBAGE)
+    collect_garbage(rt, (*FOLDERS, *KEEPING) if is_all_due else FOLDERS)
     write_notices(rt)
     if rt.on_snapshot is not None:
         rt.on_snapshot(rt, epoch)
@@ -298,7 +305,7 @@ def merge(rt: Runtime) -> int:
                 return 0
             result = rt.executor.run(task)
             written = {(r.map, r.access_path): r for r in result.runs}
-            unread = {(group, path): problem for group, path, problem in result.unread}
+            unread = {(found.group, found.path) for found in result.unread}
             merged = [
                 (runs, written.get((path.map, path.label)))
                 for path, runs in task.tiers
@@ -308,23 +315,19 @@ def merge(rt: Runtime) -> int:
             if merged:
                 rt.catalog.commits.commit_merge(merged)
             reach("merge.after-commit")
-            _tell_unread(rt, list(unread.values()))
+            _tell_unread(rt, result.unread)
             return len(merged)
     except Conflict:
         return 0
 
 
-def _tell_unread(rt: Runtime, problems: Sequence[str]) -> None:
+def _tell_unread(rt: Runtime, unread: Sequence[Unread]) -> None:
     """Say in the catalog that copies could not be merged, as long as that is so. Nothing else has to wait for them."""
-    if problems:
-        rt.catalog.problems.step_fails("merge", None, _kind_of(problems[0]), problems[0])
+    if unread:  # a run in several copies' packs is damaged by itself, and told of once
+        failures = dict.fromkeys(Failure(found.kind, found.problem, found.file) for found in unread)
+        rt.catalog.problems.step_fails("merge", None, *failures)
     else:
         rt.catalog.problems.step_succeeds("merge", None)
-
-
-def _kind_of(problem: str) -> str:
-    """A file that is damaged can be made again; a merge that does not hold what it should is a fault of its own."""
-    return "merge-unproved" if problem.endswith(NOT_WHAT_THEY_HOLD) else "damaged-run"
 
 
 def most_merged_rows(rt: Runtime) -> int:
@@ -367,7 +370,8 @@ def drop_unused(rt: Runtime) -> int:
 def collect_garbage(rt: Runtime, folders: Sequence[str] = (*FOLDERS, *KEEPING)) -> int:
     """Delete the files of retired runs that nobody can be reading, and files that no row names and no step is about to commit.
 
-    Their age does not matter: whose lease holds may take as long as it likes.
+    Their age does not matter: whose lease holds may take as long as it likes. What the disk refuses is told of in the catalog, and fails nobody: what it was called
+    after is committed.
 
     Args:
         rt: the open project.
@@ -378,13 +382,31 @@ def collect_garbage(rt: Runtime, folders: Sequence[str] = (*FOLDERS, *KEEPING)) 
     """
     rt.catalog.leases.renew()  # what this process has done with may go at once
     root = rt.project.state
-    found = [path for folder in folders for path in (root / folder).rglob("*") if path.is_file()]
+    failures, found = list[Failure](), list[Path]()
+    for folder in folders:
+        try:
+            found += [path for path in (root / folder).rglob("*") if path.is_file()]
+        except OSError as error:
+            failures.append(_undeleted(error, root / folder))
     garbage = rt.catalog.leases.garbage([str(path.relative_to(root)) for path in found])
-    deleted = 0
+    deleted = []
     for path in garbage:
-        with suppress(FileNotFoundError):  # somebody else has deleted it meanwhile
+        try:
             os.unlink(root / path)
-            deleted += 1
+            deleted.append(path)
+        except FileNotFoundError:  # somebody else has deleted it meanwhile
+            pass
+        except OSError as error:
+            failures.append(_undeleted(error, root / path))
     if deleted:
-        opened_runs.forget_gone()
-    return deleted
+        opened_runs.forget(str(root), deleted)
+    if failures:
+        log.warning("%d files could not be deleted: %s", len(failures), failures[0].problem)
+        rt.catalog.problems.step_fails(GARBAGE, None, *failures)
+    elif {*folders} == {*FOLDERS, *KEEPING}:  # or else what could not be deleted may be there still
+        rt.catalog.problems.step_succeeds(GARBAGE, None)
+    return len(deleted)
+
+
+def _undeleted(error: OSError, file: Path) -> Failure:
+    return Failure(type(error).__name__, f"{file}: {error.strerror}", str(file))

@@ -25,7 +25,7 @@ from cumulus_ops.opening.runtime import Runtime
 from cumulus_ops.project.errors import IntegrityProblem
 from cumulus_ops.project.rhythm import Rhythm
 from cumulus_ops.project.verdicts import EQUAL, PASSED, outcome_of
-from cumulus_ops.publishing.delta_tables import UNREADABLE
+from cumulus_ops.publishing.delta_tables import OF_ONE_TABLE
 from cumulus_ops.publishing.publishing import list_to_validate, publish_all, publish_lost
 from cumulus_ops.validation.finals import validate_finals
 from cumulus_ops.validation.run import validate
@@ -281,9 +281,10 @@ def _complete(rt: Runtime, on_progress: Callable[[str], None], validating: bool)
             for error in in_error(rt.catalog.results.view_errors(), epoch):
                 on_progress(f"epoch {epoch}: view {error.view} is in error {error}")
     except IntegrityProblem as problem:  # epochs go on; when they are done it is raised
-        if problem.kind != UNREADABLE:
+        if problem.kind not in OF_ONE_TABLE:
             raise
-        on_progress(f"not all is published: {problem}")
+        for one in problem.all:
+            on_progress(f"not all is published: {one}")
     for epoch in list_to_validate(rt) if validating else ():
         names = [view.name for view in rt.as_of(epoch).program.views]
         outcome = validate(rt, epoch, rt.project.validation.chosen(names, rt.catalog.results.count_validations()))

@@ -33,7 +33,7 @@ from cumulus_ops.files.log_files import read_rows
 from cumulus_ops.opening.runtime import Runtime
 from cumulus_ops.project.errors import Conflict, IntegrityProblem, ViewInError
 from cumulus_ops.project.processes import reach
-from cumulus_ops.publishing.delta_tables import UNREADABLE
+from cumulus_ops.publishing.delta_tables import OF_ONE_TABLE
 from cumulus_ops.publishing.final_tables import (
     Appended,
     FinalTable,
@@ -256,11 +256,11 @@ def publish_lost_finals(rt: Runtime) -> list[str]:
 
 
 def _publish_if_whole(rt: Runtime, view: SealedView, path: Path) -> bool:
-    """As :func:`_publish_view`. A table that cannot be read holds nobody up: it gets what is final when it is repaired."""
+    """As :func:`_publish_view`. A table that cannot be read or written holds nobody up: it gets what is final when it is repaired."""
     try:
         return _publish_view(rt, view, path)
     except IntegrityProblem as problem:
-        if problem.kind != UNREADABLE:
+        if problem.kind not in OF_ONE_TABLE:
             raise
         log.error("%s; %s", problem, problem.hint)
         return False

@@ -27,7 +27,7 @@ from cumulus_ops.epochs.checkpoint import (
 )
 from cumulus_ops.epochs.setting_aside import apply_apart, is_set_aside, is_suspect, retry_due, tell_of
 from cumulus_ops.opening.runtime import Runtime, open_runtime
-from cumulus_ops.project.errors import Conflict, CumulusError, NotYet
+from cumulus_ops.project.errors import DAMAGED, Conflict, CumulusError, IntegrityProblem, NotYet
 from cumulus_ops.project.interruptions import Interruption, note
 from cumulus_ops.project.processes import reach
 from cumulus_ops.project.rhythm import Rhythm
@@ -444,6 +444,10 @@ def tidy(rt: Runtime) -> int:
         refresh(rt)
         merged = merge(rt)
     except Conflict:
+        return 0
+    except IntegrityProblem as problem:  # the batch is applied, and what cannot be tidied waits, as its step has told
+        if problem.kind not in DAMAGED:
+            raise
         return 0
     if merged:  # or else a long epoch would keep what it has merged, several times what its maps take
         collect_garbage(rt, ())

@@ -32,7 +32,7 @@ from cumulus_ops.files.projection import as_declared, names_in_file
 from cumulus_ops.maps.columns import to_numpy, to_physical, whole_column
 from cumulus_ops.maps.encodings import BLOCK_BYTES, checksums
 from cumulus_ops.maps.hashes import PRIME, Rows
-from cumulus_ops.project.errors import IntegrityProblem
+from cumulus_ops.project.errors import LOST, IntegrityProblem
 from cumulus_ops.project.small_files import sync_folder
 from m3.datatypes import decimal
 from m3.program import Relation
@@ -295,7 +295,7 @@ def _naming(place: Path, file: StoredFile) -> Iterator[None]:
     except FileNotFoundError as error:
         raise _say_damaged(place, file, "it is missing") from error
     except (pa.ArrowException, OSError, KeyError) as error:
-        if isinstance(error, OSError) and error.errno is not None:  # of the system; Parquet's own have no number
+        if isinstance(error, OSError) and error.errno not in (None, *LOST):  # Parquet's own have no number
             raise _problem(place, file, f"cannot be read: {error.strerror}", "unreadable") from error
         raise _say_damaged(place, file, str(error)) from error
 

@@ -281,7 +281,7 @@ def _running(project: Project) -> Iterator[Finding]:
         failing = failing_steps(catalog)
         for problem in failing:
             state = "waits for a damaged file" if problem.waits else "fails"
-            text = f"{problem.name} {state} since {moment(problem.since)}, {problem.times} times, last at {moment(problem.at)}: {problem.problem}"
+            text = f"{problem.name} {state} since {moment(problem.since)}, {problem.times} times, last at {moment(problem.at)}: {problem.told}"
             log = f"; its log: {problem.log} in Airflow" if problem.log else ""
             yield Finding("step", FIX, text, f"{problem.hint}{log}")
         members = sorted(catalog.members.membership().active(), key=lambda m: m.coordinator)

@@ -12,13 +12,16 @@
 
 from __future__ import annotations
 
+import errno
 from collections.abc import Iterable, Sequence
+from typing import TypeVar
 
 from m3.errors import LONGEST_MESSAGE, M3Error, shortened
 
 __all__ = [
     "COLUMN_NOT_DEPLOYED",
     "DAMAGED",
+    "LOST",
     "ColumnsWait",
     "Conflict",
     "CumulusError",
@@ -29,6 +32,7 @@ __all__ = [
     "SetupProblem",
     "ViewInError",
     "columns_wait",
+    "combine",
 ]
 
 
@@ -36,6 +40,15 @@ __all__ = [
 COLUMN_NOT_DEPLOYED = "column-not-deployed"
 #: The kinds of problems that go away as soon as a file is as it was written again. What needs the file waits for that, and has not failed.
 DAMAGED = frozenset({"damaged-run", "damaged-log", "damaged-quarantine", "delta-unreadable"})
+
+
+#: The system's errors that say that what was written is not there, or cannot be read from the disk any more. With all others it may be whole: somebody may not
+#: read it, or has too many files open.
+LOST = frozenset(
+    getattr(errno, name)
+    for name in ("ENOENT", "ENOTDIR", "EISDIR", "ELOOP", "EIO", "EBADMSG", "EUCLEAN")
+    if hasattr(errno, name)
+)
 
 
 def columns_wait(columns: Sequence[str]) -> str:
@@ -88,10 +101,25 @@ class CumulusError(Exception):
         return _rebuild, (type(self), self.message, self.kind, self.place, self.hint, self.others)
 
 
+Problem = TypeVar("Problem", bound=CumulusError)
+
+
 def _rebuild(
     cls: type[CumulusError], message: str, kind: str, place: str, hint: str, others: Iterable[CumulusError | M3Error]
 ) -> CumulusError:
     return cls(message, kind=kind, place=place, hint=hint, others=others)
+
+
+def combine(problems: Sequence[Problem]) -> Problem:
+    """The first of some errors, at least one, which knows the others. One that was met twice is one.
+
+    >>> [error.message for error in combine([NotYet("a"), NotYet("b"), NotYet("a")]).all]
+    ['a', 'b']
+    """
+    every = {str(e): e for problem in problems for e in problem.all}
+    first = problems[0]
+    others = [e for text, e in every.items() if text != str(first)]
+    return type(first)(first.message, kind=first.kind, place=first.place, hint=first.hint, others=others)
 
 
 class InputProblem(CumulusError):

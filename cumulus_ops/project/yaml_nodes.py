@@ -13,7 +13,7 @@ from typing import TypeVar
 
 import yaml
 
-from cumulus_ops.project.errors import InputProblem
+from cumulus_ops.project.errors import InputProblem, combine
 
 __all__ = ["Item", "Problems", "Section", "existing_file", "identifier", "read_text", "read_yaml", "resolve"]
 
@@ -228,12 +228,7 @@ class Problems:
 
     def combine(self) -> InputProblem | None:
         """The first, which knows the others; None if there are none. An error that was met twice is one."""
-        every = {str(e): e for problem in self.found for e in problem.all}
-        if not every:
-            return None
-        first, *others = every.values()
-        assert isinstance(first, InputProblem)
-        return type(first)(first.message, kind=first.kind, place=first.place, hint=first.hint, others=others)
+        return combine(self.found) if self.found else None
 
     def stop(self) -> None:
         """Nothing, if no error was noted.

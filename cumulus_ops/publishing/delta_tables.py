@@ -13,9 +13,10 @@ old ones, but never old ones for right.
 from __future__ import annotations
 
 import os
+import re
 import shutil
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import Any
@@ -23,17 +24,19 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 from deltalake import CommitProperties, DeltaTable, Transaction, write_deltalake
-from deltalake.exceptions import CommitFailedError, DeltaError, TableNotFoundError
+from deltalake.exceptions import DeltaError, DeltaProtocolError, TableNotFoundError
 
 from cumulus_ops.catalog.identity import Identity
-from cumulus_ops.project.errors import Conflict, IntegrityProblem, SetupProblem
+from cumulus_ops.project.errors import LOST, Conflict, IntegrityProblem, SetupProblem
 from cumulus_ops.project.small_files import sync_folder
 
 __all__ = [
     "EPOCH",
     "GENERATION",
     "IN_ERROR",
+    "OF_ONE_TABLE",
     "PROGRAM",
+    "REFUSED",
     "SHOWS",
     "SINCE",
     "UNREADABLE",
@@ -44,6 +47,7 @@ __all__ = [
     "conflict_problem",
     "contradicts_itself",
     "count_rows",
+    "failed_to_write",
     "find_mark",
     "first_rows",
     "generation_of",
@@ -123,7 +127,7 @@ def open_table(path: Path) -> DeltaTable | None:
         return DeltaTable(str(path)) if path.is_dir() else None
     except TableNotFoundError:
         return None
-    except DeltaError as problem:
+    except (DeltaError, OSError) as problem:
         raise unreadable_problem(path, problem) from problem
 
 
@@ -176,13 +180,59 @@ def restored_problem(path: Path) -> SetupProblem:
     )
 
 
-def unreadable_problem(path: Path, problem: Exception | str) -> IntegrityProblem:
-    """What is said of a folder that is no table, or a damaged one. The library's message may go on with its own calls."""
+def unreadable_problem(path: Path, problem: Exception, what: str = "") -> IntegrityProblem:
+    """What is said of a table that cannot be read; ``what`` of it. It is damaged, unless the system refuses it, or others have given it what the library does not know.
+    The library's message may go on with its own calls."""
+    error_number = _find_error_number(problem)
+    said = f"unreadable: {what}{_in_a_line(problem)}"
+    if error_number is not None and error_number not in LOST:
+        hint = "see to the disk and to what may read it; then it is published by itself"
+        return IntegrityProblem(said, kind=REFUSED, place=str(path), hint=hint)
+    if _is_unsupported(problem) and not _is_protocol_ours(path):
+        hint = "take back what was switched on in it; or move its folder away, and it begins anew"
+        return IntegrityProblem(said, kind=REFUSED, place=str(path), hint=hint)
     hint = (
         "`cumulus recover` publishes it again, from the snapshots that can be read, and keeps what was there beside it"
     )
-    said = str(problem).partition("\n")[0]
-    return IntegrityProblem(f"unreadable: {said}", kind=UNREADABLE, place=str(path), hint=hint)
+    return IntegrityProblem(said, kind=UNREADABLE, place=str(path), hint=hint)
+
+
+def _in_a_line(problem: Exception) -> str:
+    """The library's messages of the system's errors are a tree, line by line, whose leaf says it; of others the first line does."""
+    lines = [re.sub(r"\x1b\[\d+m|↳", "", line).strip() for line in str(problem).splitlines()]
+    return ": ".join(filter(None, lines)) if _find_error_number(problem) is not None else "".join(lines[:1])
+
+
+def _find_error_number(problem: Exception) -> int | None:
+    """The system's number of an error, which the library has in its text; None if it is no error of the system."""
+    found = re.search(r"\(os error (\d+)\)", str(problem))
+    return int(found[1]) if found is not None else getattr(problem, "errno", None)
+
+
+def _is_unsupported(problem: Exception) -> bool:
+    return isinstance(problem, DeltaProtocolError) or "Unsupported: " in str(problem)
+
+
+def _is_protocol_ours(path: Path) -> bool:
+    """Whether it was us who said last what it takes to read a table. We ask for nothing that our library does not have: then it is damaged."""
+    for file in sorted((path / "_delta_log").glob("*.json"), reverse=True):
+        with suppress(OSError):
+            commit = file.read_text(encoding="utf-8", errors="replace")
+            if '"protocol"' in commit:
+                return INSTALLATION in commit
+    return False
+
+
+def failed_to_write(path: Path, version: int, problem: Exception) -> Conflict | IntegrityProblem:
+    """What is said of a table that could not be written behind a version (-1: none): others have written to it meanwhile, or else it cannot be written."""
+    try:
+        table = open_table(path)
+    except IntegrityProblem as unreadable:
+        return unreadable
+    if (-1 if table is None else table.version()) != version:
+        return conflict_problem(path, problem)
+    hint = "see to the disk, and to what others have switched on in the table; then it is published by itself"
+    return IntegrityProblem(f"not written: {_in_a_line(problem)}", kind=REFUSED, place=str(path), hint=hint)
 
 
 def conflict_problem(path: Path, problem: Exception | str) -> Conflict:
@@ -190,8 +240,10 @@ def conflict_problem(path: Path, problem: Exception | str) -> Conflict:
     return Conflict(f"not published: {problem}", kind="publish-conflict", place=str(path), hint="try again")
 
 
-#: The kind of the problem that a table cannot be read.
-UNREADABLE = "delta-unreadable"
+#: Kinds of problems: a table is damaged; it may be whole, and cannot be read or written.
+UNREADABLE, REFUSED = "delta-unreadable", "table-refused"
+#: Those that hold up one table, and no other.
+OF_ONE_TABLE = frozenset({UNREADABLE, REFUSED})
 EPOCH = "cumulus.epoch"
 PROGRAM = "cumulus.program"
 WITHOUT = "cumulus.without"
@@ -315,7 +367,7 @@ def _set_notice(
         said = table.metadata().configuration
         # the last epoch of this generation of which the properties say that the view is in error; -1 if they say nothing
         upto = int(said.get(UPTO) or -1) if int(said.get(OF) or 1) == owner.generation else -1
-        values = notice(table, upto)
+        values, version = notice(table, upto), table.version()
         if values is None:
             return
         try:
@@ -323,9 +375,10 @@ def _set_notice(
                 values, raise_if_not_exists=False, commit_properties=sign_commit(metadata, owner)
             )
             return
-        except (CommitFailedError, DeltaError) as problem:
-            if attempt == ATTEMPTS - 1:
-                raise conflict_problem(path, problem) from problem
+        except (DeltaError, OSError) as problem:
+            failed = failed_to_write(path, version, problem)
+            if attempt == ATTEMPTS - 1 or not isinstance(failed, Conflict):
+                raise failed from problem
 
 
 def _write_epoch(
@@ -354,13 +407,15 @@ def _write_epoch(
             if is_unknown or any(c.get(SNAPSHOT, "") != snapshot for c in mine):
                 raise restored_problem(path)
             # without any, the log was cleaned up
-            version = min((int(c["version"]) for c in mine or commits), default=table.version())
-            return Published(version, str(table.metadata().id), max(mark.value, known))
+            first = min((int(c["version"]) for c in mine or commits), default=table.version())
+            return Published(first, str(table.metadata().id), max(mark.value, known))
+        version = -1 if table is None else table.version()
         try:
             return _write(rows, table, path, said, owner, epoch)
-        except (CommitFailedError, DeltaError) as problem:
-            if attempt == ATTEMPTS - 1:
-                raise conflict_problem(path, problem) from problem
+        except (DeltaError, OSError) as problem:
+            failed = failed_to_write(path, version, problem)
+            if attempt == ATTEMPTS - 1 or not isinstance(failed, Conflict):
+                raise failed from problem
     raise AssertionError("unreachable")
 
 
@@ -453,7 +508,7 @@ def read_version(path: Path, version: int) -> list[pa.Table]:
         found = [pq.ParquetFile(file).read() for file in files]
         return found or [pa.schema(table.schema().to_arrow()).empty_table()]
     except (DeltaError, OSError, pa.ArrowException) as problem:
-        raise unreadable_problem(path, f"version {version}: {problem}") from problem
+        raise unreadable_problem(path, problem, f"version {version}: ") from problem
 
 
 def rewrite_version(path: Path, version: int, rows: pa.Table) -> bool:

@@ -18,7 +18,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 from deltalake import DeltaTable, write_deltalake
-from deltalake.exceptions import CommitFailedError, DeltaError
+from deltalake.exceptions import DeltaError
 
 from cumulus_ops.catalog.identity import Identity
 from cumulus_ops.project.settings import Project
@@ -26,6 +26,7 @@ from cumulus_ops.publishing.delta_tables import (
     PROGRAM,
     Mark,
     conflict_problem,
+    failed_to_write,
     find_mark,
     generation_of,
     open_table,
@@ -241,6 +242,7 @@ def _write(
     numbers = [m.number for m in marks if m is not None and m.generation == owner.generation]
     mark = Mark(owner.generation, max(numbers, default=0) + 1)
     said = sign_commit({FINAL: json.dumps(values), APPEND: str(mark.value), PROGRAM: program}, owner, mark)
+    version = opened.version
     try:
         if opened.table is None:
             opened.path.parent.mkdir(parents=True, exist_ok=True)
@@ -249,8 +251,8 @@ def _write(
         how = {"mode": "overwrite", "schema_mode": "overwrite"} if overwrite else {"mode": "append"}
         write_deltalake(opened.table, rows, **how, commit_properties=said)
         return opened.version, opened.table_id, mark.value  # a table that is written to moves on
-    except (CommitFailedError, DeltaError) as problem:
-        raise conflict_problem(opened.path, problem) from problem
+    except (DeltaError, OSError) as problem:
+        raise failed_to_write(opened.path, version, problem) from problem
 
 
 def final_table(project: Project, view: str) -> Path | None:

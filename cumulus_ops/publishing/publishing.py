@@ -14,10 +14,10 @@ from cumulus_ops.catalog.epochs import in_error, left_out
 from cumulus_ops.catalog.identity import Identity
 from cumulus_ops.catalog.records import ViewError
 from cumulus_ops.opening.runtime import Runtime
-from cumulus_ops.project.errors import IntegrityProblem, ViewInError
+from cumulus_ops.project.errors import IntegrityProblem, ViewInError, combine
 from cumulus_ops.project.processes import reach
-from cumulus_ops.publishing.delta_tables import UNREADABLE, find_mark, open_table, publish_error, publish_view
-from cumulus_ops.publishing.telling import watch_step, write_notices
+from cumulus_ops.publishing.delta_tables import OF_ONE_TABLE, find_mark, open_table, publish_error, publish_view
+from cumulus_ops.publishing.telling import watched, write_notices
 from cumulus_ops.query.answers import require_finals
 from cumulus_ops.query.errors import view_error
 from cumulus_ops.query.read import read_view
@@ -49,25 +49,26 @@ def list_to_validate(rt: Runtime) -> Iterator[int]:
 
 
 def publish_all(rt: Runtime) -> Iterator[tuple[int, dict[str, int]]]:
-    """Publish every snapshot that is not published yet, oldest first: epoch -> what :func:`publish` returns. A table that cannot be read holds up no other view, and
+    """Publish every snapshot that is not published yet, oldest first: epoch -> what :func:`publish` returns. A table that cannot be read or written holds up no other view, and
     no later epoch.
 
     Raises:
-        IntegrityProblem: at last, if one cannot be read; its epochs wait until it is repaired.
+        IntegrityProblem: at last, if some cannot; their epochs wait until they are repaired.
     """
-    damaged: IntegrityProblem | None = None
-    for epoch in list_awaiting(rt, "publish"):
-        try:
-            yield epoch, publish(rt, epoch)
-        except IntegrityProblem as problem:
-            if problem.kind != UNREADABLE:
-                raise
-            damaged = problem
-    if damaged is not None:
-        raise damaged
+    problems: list[IntegrityProblem] = []
+    # all epochs together: a later one that goes well does not tell that an earlier one waits no more
+    with watched(rt, "publish"):
+        for epoch in list_awaiting(rt, "publish"):
+            try:
+                yield epoch, publish(rt, epoch)
+            except IntegrityProblem as problem:
+                if problem.kind not in OF_ONE_TABLE:
+                    raise
+                problems.append(problem)
+        if problems:
+            raise combine(problems)
 
 
-@watch_step("publish")
 def publish(rt: Runtime, epoch: int) -> dict[str, int]:
     """Publish the snapshot of ``epoch``; views that are published already are left alone, and so is one that has expired.
     Views in error are recorded in the catalog, see :func:`cumulus_ops.query.errors.views_in_error`.
@@ -78,7 +79,7 @@ def publish(rt: Runtime, epoch: int) -> dict[str, int]:
     Raises:
         NotYet: the epoch has no snapshot.
         InputProblem: it has expired just now.
-        IntegrityProblem: it has other rows than were final before; or a table cannot be read, and all others are published.
+        IntegrityProblem: it has other rows than were final before; or some tables cannot be read or written, and all others are published.
     """
     rt, folder = rt.as_of(epoch), rt.project.published
     if folder is None:
@@ -86,19 +87,19 @@ def publish(rt: Runtime, epoch: int) -> dict[str, int]:
     if rt.catalog.snapshots.outcome("publish", epoch) is None:
         done = rt.catalog.results.published_in(epoch)
         without = "; ".join(map(str, left_out(rt.catalog.history.failed(), epoch)))
-        damaged: IntegrityProblem | None = None
+        problems: list[IntegrityProblem] = []
         for view in rt.program.views:
             if view.name in done:
                 continue
             try:
                 _publish_in(rt, folder / view.name, epoch, without)
             except IntegrityProblem as problem:
-                if problem.kind != UNREADABLE:
+                if problem.kind not in OF_ONE_TABLE:
                     raise
-                damaged = problem
+                problems.append(problem)
         write_notices(rt)
-        if damaged is not None:
-            raise damaged
+        if problems:
+            raise combine(problems)
         rt.catalog.snapshots.record_done("publish", epoch)
     return rt.catalog.results.published_in(epoch)
 

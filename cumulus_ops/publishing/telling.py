@@ -9,7 +9,7 @@ from functools import wraps
 from typing import Concatenate, ParamSpec, TypeVar
 
 from cumulus_ops.catalog.catalog import Catalog
-from cumulus_ops.catalog.epochs import LeftOut, left_out
+from cumulus_ops.catalog.epochs import Failure, LeftOut, left_out
 from cumulus_ops.opening.runtime import Runtime
 from cumulus_ops.project.errors import Conflict, CumulusError, NotYet, RevisionOver
 from cumulus_ops.project.names import NOTICES, code, escape, hide, plain_words
@@ -22,6 +22,7 @@ __all__ = [
     "tell_where_coordinators_are",
     "watch_step",
     "watch_task",
+    "watched",
     "write_notices",
 ]
 
@@ -44,19 +45,25 @@ def watch_step(step: str) -> Callable[[Callable[Concatenate[Runtime, P], R]], Ca
         def watching(rt: Runtime, /, *args: P.args, **kwargs: P.kwargs) -> R:
             first = args[0] if args else kwargs.get("coordinator")
             coordinator = first if step in OF_COORDINATORS and isinstance(first, int) else None
-            try:
-                done = function(rt, *args, **kwargs)
-            except (Conflict, NotYet, RevisionOver):
-                raise
-            except Exception as error:
-                _tell(rt.catalog, rt.project, step, coordinator, error)
-                raise
-            rt.catalog.problems.step_succeeds(step, coordinator)
-            return done
+            with watched(rt, step, coordinator):
+                return function(rt, *args, **kwargs)
 
         return watching
 
     return decorate
+
+
+@contextmanager
+def watched(rt: Runtime, step: str, coordinator: int | None = None) -> Iterator[None]:
+    """The same for what is not all of a function; ``coordinator``: whose step it is, None for one of the whole project."""
+    try:
+        yield
+    except (Conflict, NotYet, RevisionOver):
+        raise
+    except Exception as error:
+        _tell(rt.catalog, rt.project, step, coordinator, error)
+        raise
+    rt.catalog.problems.step_succeeds(step, coordinator)
 
 
 #: The steps that each coordinator does for itself.
@@ -94,12 +101,18 @@ def _tell(catalog: Catalog, project: Project, step: str, coordinator: int | None
     if hasattr(error, TOLD):
         return
     try:
-        catalog.problems.step_fails(
-            step, coordinator, getattr(error, "kind", type(error).__name__), describe_failure(project, error)
-        )
+        every = error.all if isinstance(error, CumulusError) else (error,)
+        catalog.problems.step_fails(step, coordinator, *(_failure(project, one) for one in every))
         error.cumulus_told = True  # type: ignore[attr-defined]
     except Exception:
         log.warning("the catalog could not be told that %s fails", step)
+
+
+def _failure(project: Project, error: Exception) -> Failure:
+    """An error as the catalog has it."""
+    file = getattr(error, "place", None) or getattr(error, "filename", None) or ""
+    kind = getattr(error, "kind", type(error).__name__)
+    return Failure(kind, describe_failure(project, error), hide(str(file), project.urls))
 
 
 def describe_failure(project: Project, error: Exception) -> str:

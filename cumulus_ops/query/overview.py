@@ -436,7 +436,7 @@ def under_way(catalog: Catalog) -> UnderWay | None:
         stand.pinned,
         of.changes.lines(),
         " ".join(["cumulus deploy", *options]),
-        failed[0].problem if state == "fails" else "",
+        failed[0].told if state == "fails" else "",
         failed[0].at if state == "fails" else None,
         state == "fails" and failed[0].waits,
     )

@@ -22,6 +22,7 @@ __all__ = [
     "RUN",
     "STATE_FILE",
     "UNKNOWN",
+    "UNREADABLE",
     "WRONG",
     "Damage",
     "Outcome",
@@ -36,6 +37,8 @@ PUBLISHED, STATE_FILE, FOREIGN = "published", "state-file", "foreign"
 #: What is wrong with one: it is not there; it is not what was written; it is whole, and what was written elsewhere; nobody knows it; it
 #: is what was written, and says something else than what it was made from.
 MISSING, DAMAGED, ANOTHERS, UNKNOWN, WRONG = "missing", "damaged", "another's", "unknown", "wrong"
+#: It may be whole: the system refuses to read it, or the library does not know what others have made of it. Nothing is made again.
+UNREADABLE = "unreadable"
 #: What to do.
 RECOVER = "`cumulus recover` makes it again; `cumulus recover --dry-run` says from what, and how long it takes"
 
@@ -51,7 +54,7 @@ class Damage:
         kind: of the file (``run``, ``log``, ``quarantine``, ``key-index``, ``net-table``, ``published``, ``state-file``, ``foreign``).
         file: where it is; relative to the state folder if it is in there.
         holds: what it holds, in plain words.
-        problem: ``missing``, ``damaged``, ``another's``, ``unknown``, ``wrong``.
+        problem: ``missing``, ``damaged``, ``another's``, ``unknown``, ``wrong``, ``unreadable``.
         detail: what was found, in words.
         hint: what to do.
         offset: the byte at which a run begins; the version of a published table.

@@ -25,7 +25,7 @@ from cumulus_ops.maps.hashes import hash_run
 from cumulus_ops.maps.packs import FOREIGN as OTHER_RUN
 from cumulus_ops.maps.packs import open_run, verify_run
 from cumulus_ops.opening.runtime import Runtime
-from cumulus_ops.project.errors import Conflict, CumulusError, IntegrityProblem
+from cumulus_ops.project.errors import LOST, Conflict, CumulusError, IntegrityProblem
 from cumulus_ops.project.versions import epoch_of
 from cumulus_ops.repair.damage import (
     ANOTHERS,
@@ -36,8 +36,10 @@ from cumulus_ops.repair.damage import (
     MISSING,
     NET_TABLE,
     QUARANTINE,
+    RECOVER,
     RUN,
     UNKNOWN,
+    UNREADABLE,
     WRONG,
     Damage,
     Report,
@@ -190,7 +192,7 @@ def look_after(rt: Runtime, epoch: int) -> None:
         record(rt, damages, at, {row.path for row in rows} - left_out)  # of some files a part was looked at
         for damage in damages:
             log.error("%s; %s", damage, damage.hint)
-    except CumulusError as problem:
+    except (CumulusError, OSError) as problem:
         log.warning("it was not seen whether files are as they were written: %s", problem)
     over = time.monotonic()
     _last_looks[rt.project.state] = over, over - begun
@@ -310,6 +312,10 @@ def _verify_run(file: Path, run: Run | KeyRun) -> None:
         _read(file, run)
         verify_run(file, run.offset, run.bytes, run.root)
     except OSError as error:
+        if error.errno not in LOST:
+            hint = "see to the disk and to what may read it, and run it again"
+            message = f"it cannot be read: {error.strerror}"
+            raise IntegrityProblem(message, kind="unreadable-run", place=str(file), hint=hint) from error
         what = GONE if isinstance(error, FileNotFoundError) else f"it cannot be read: {error.strerror}"
         raise say_damaged(Place(str(file)), what) from error
 
@@ -330,8 +336,10 @@ def _read(file: Path, run: Run | KeyRun) -> None:
 def describe(rt: Runtime, row: StoredRow, problem: IntegrityProblem) -> Damage:
     """What is said of it."""
     detail = problem.message.partition(" is damaged: ")[2] or problem.message
-    problem_is = {GONE: MISSING, OTHER_RUN: ANOTHERS, OTHER_ROWS: WRONG}.get(detail, DAMAGED)
-    what = (kind_of(row), row.path, say_what_it_holds(rt, row), problem_is, detail)
+    problem_is, hint = {GONE: MISSING, OTHER_RUN: ANOTHERS, OTHER_ROWS: WRONG}.get(detail, DAMAGED), RECOVER
+    if problem.kind.startswith("unreadable-"):
+        problem_is, hint = UNREADABLE, problem.hint
+    what = (kind_of(row), row.path, say_what_it_holds(rt, row), problem_is, detail, hint)
     offset = row.offset if isinstance(row, Run | KeyRun) else None
     return Damage(*what, offset=offset, row=row, subject="" if isinstance(row, Run) else row.relation)
 

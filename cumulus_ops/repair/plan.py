@@ -20,6 +20,7 @@ from cumulus_ops.repair.damage import (
     QUARANTINE,
     RUN,
     STATE_FILE,
+    UNREADABLE,
     Damage,
 )
 
@@ -58,10 +59,10 @@ class Plan:
 
 
 def plan_repair(rt: Runtime, damages: Sequence[Damage]) -> Plan:
-    """The smallest repair of what is damaged. Nothing is changed."""
+    """The smallest repair of what is damaged; none of what cannot be read and may be whole. Nothing is changed."""
     repairs = []
     for kind in ORDER:
-        mine = tuple(damage for damage in damages if damage.kind == kind)
+        mine = tuple(damage for damage in damages if damage.kind == kind and damage.problem != UNREADABLE)
         for source, part in _group(rt, kind, mine).items():
             rows = _count_rows(rt, kind, part)
             repairs.append(Repair(kind, tuple(part), source, rows, BEGIN_S + rows / ROWS_PER_S, WIDER[kind]))

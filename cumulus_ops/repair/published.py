@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Collection, Iterator, Sequence
+from dataclasses import replace
 from itertools import count
 from pathlib import Path
 
@@ -19,12 +20,18 @@ from cumulus_ops.epochs.finals import publish_lost_finals
 from cumulus_ops.opening.runtime import Runtime
 from cumulus_ops.project.errors import CumulusError, IntegrityProblem, ViewInError
 from cumulus_ops.project.processes import reach
-from cumulus_ops.publishing.delta_tables import contradicts_itself, open_table, read_version, rewrite_version
+from cumulus_ops.publishing.delta_tables import (
+    REFUSED,
+    contradicts_itself,
+    open_table,
+    read_version,
+    rewrite_version,
+)
 from cumulus_ops.publishing.final_tables import final_table
 from cumulus_ops.publishing.publishing import publish_anew
 from cumulus_ops.query.answers import SealedView, find_sealed_views, read_final_rows
 from cumulus_ops.query.read import read_view
-from cumulus_ops.repair.damage import DAMAGED, MISSING, PUBLISHED, WRONG, Damage, Outcome
+from cumulus_ops.repair.damage import DAMAGED, MISSING, PUBLISHED, UNREADABLE, WRONG, Damage, Outcome
 
 __all__ = ["find_damaged_tables", "repair_tables"]
 
@@ -73,7 +80,7 @@ def _find_damaged_finals(rt: Runtime, only: Collection[str]) -> Iterator[Damage]
         version = -1 if table is None else table.version()
         if isinstance(rows, IntegrityProblem):
             if rows.message:
-                yield _final_damage(path, name, version, DAMAGED, rows.message)
+                yield _tell(_final_damage(path, name, version, DAMAGED, rows.message), rows)
             continue
         if any(final.delta_version is None for final in before) or rt.catalog.finals.finals(name) != before:
             continue  # somebody is just adding rows
@@ -106,7 +113,7 @@ def _look(rt: Runtime, path: Path, epoch: int, version: int, count: int | None, 
     if isinstance(rows, IntegrityProblem):
         # an earlier one that is gone was let go by whoever owns the table (VACUUM), as far as anybody can tell
         is_gone = not is_newest and isinstance(rows.__cause__, FileNotFoundError | DeltaError)
-        return None if is_gone else _damage(path, view, epoch, version, DAMAGED, rows.message)
+        return None if is_gone else _tell(_damage(path, view, epoch, version, DAMAGED, rows.message), rows)
     if is_newest and _contradicts_itself(rt, path):
         return _damage(path, view, epoch, version, DAMAGED, "its log says two things of which epoch it has")
     right = _read_maps(rt, view, epoch)
@@ -117,14 +124,19 @@ def _look(rt: Runtime, path: Path, epoch: int, version: int, count: int | None, 
     return None
 
 
+def _tell(damage: Damage, problem: IntegrityProblem) -> Damage:
+    """What is said of a table that cannot be read: it may be whole."""
+    return damage if problem.kind != REFUSED else replace(damage, problem=UNREADABLE, hint=problem.hint)
+
+
 def _contradicts_itself(rt: Runtime, path: Path) -> bool:
     identity = rt.catalog.database.identity()
     if identity is None or rt.catalog.results.published_table(path.name) is None:  # it is from before tables had owners
         return False
     try:
         return contradicts_itself(path, identity.installation)
-    except IntegrityProblem:
-        return True
+    except IntegrityProblem as problem:
+        return problem.kind != REFUSED
 
 
 def _read(path: Path, version: int) -> pa.Table | IntegrityProblem:
@@ -169,7 +181,7 @@ def _damage(path: Path, view: str, epoch: int, version: int, problem: str, detai
 
 
 #: Why an earlier version is left as it is.
-UNREADABLE = (
+NOT_IN_MAPS = (
     "its snapshot cannot be read from the maps any more, so it cannot be made again; later versions are right. If nobody needs those before, move the folder "
     "away: the table begins anew"
 )
@@ -192,7 +204,7 @@ def repair_tables(rt: Runtime, damages: Sequence[Damage], on_progress: Say) -> O
         if any(damage.offset == newest or _is_readable(rt, damage) for damage in left):
             outcome += _begin_anew(rt, view, left)
         else:
-            outcome += Outcome(left=tuple((damage, UNREADABLE) for damage in left))
+            outcome += Outcome(left=tuple((damage, NOT_IN_MAPS) for damage in left))
         on_progress(f"view {view}: {len(outcome.done)} versions of its published table made again")
     return outcome
 

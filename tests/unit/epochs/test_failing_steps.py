@@ -17,7 +17,7 @@ from fastapi.testclient import TestClient
 from sqlalchemy import Engine, event, update
 
 from cumulus_ops.catalog import tables as t
-from cumulus_ops.catalog.epochs import StepProblem
+from cumulus_ops.catalog.epochs import Failure, StepProblem
 from cumulus_ops.cli.main import main
 from cumulus_ops.epochs.checkpoint import commit
 from cumulus_ops.epochs.driver import run_waiting
@@ -173,7 +173,7 @@ def test_steps_that_succeed_cost_one_read_in_all(folder: Path, rt: Runtime) -> N
 def test_two_that_tell_at_the_same_time_are_counted(folder: Path, rt: Runtime) -> None:
     with open_runtime(rt.project) as other:
         for catalog in (rt.catalog, other.catalog, rt.catalog):
-            catalog.problems.step_fails("publish", None, "kind", "first line\nsecond line")
+            catalog.problems.step_fails("publish", None, Failure("kind", "first line\nsecond line"))
     (problem,) = rt.catalog.problems.step_problems()
     assert (problem.times, problem.problem, problem.name) == (3, "first line", "publish")
     rt.catalog.problems.step_succeeds("publish", None)
@@ -181,7 +181,7 @@ def test_two_that_tell_at_the_same_time_are_counted(folder: Path, rt: Runtime) -
 
 
 def test_steps_of_coordinators_that_are_gone_are_not_told_of(rt: Runtime) -> None:
-    rt.catalog.problems.step_fails("apply", 7, "kind", "it was gone already")
+    rt.catalog.problems.step_fails("apply", 7, Failure("kind", "it was gone already"))
     assert status(rt).failing == ()
 
 
@@ -337,8 +337,8 @@ def read_log(rt: Runtime, coordinator: int) -> None:
 def test_only_what_was_met_before_a_look_is_taken_back(rt: Runtime) -> None:
     """And nothing that fails for another reason."""
     begun = datetime.datetime.now(datetime.UTC)
-    rt.catalog.problems.step_fails("validate", None, "damaged-log", "/s/log/orders/a.parquet: it is damaged")
-    rt.catalog.problems.step_fails("publish", None, "OSError", "/s/log/orders/a.parquet: no space left")
+    rt.catalog.problems.step_fails("validate", None, Failure("damaged-log", "/s/log/orders/a.parquet: it is damaged"))
+    rt.catalog.problems.step_fails("publish", None, Failure("OSError", "/s/log/orders/a.parquet: no space left"))
     rt.catalog.problems.files_are_whole(set(), None, begun)
     assert len(rt.catalog.problems.step_problems()) == 2
     rt.catalog.problems.files_are_whole(set(), None, datetime.datetime.now(datetime.UTC))

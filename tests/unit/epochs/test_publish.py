@@ -146,10 +146,9 @@ def test_losing_to_something_else_is_a_conflict(tmp_path: Path, monkeypatch: pyt
     module = importlib.import_module("cumulus_ops.publishing.delta_tables")
     write = module.write_deltalake
 
-    def interrupted(target: str, table: pa.Table, **options: object) -> None:
-        stale = DeltaTable(target)
-        write(target, view("9"), mode="overwrite")
-        write(stale, table, **options)
+    def interrupted(target: DeltaTable, table: pa.Table, **options: object) -> None:
+        write(str(path), view("9"), mode="overwrite")
+        write(target, table, **options)
 
     monkeypatch.setattr(module, "write_deltalake", interrupted)
     with pytest.raises(Conflict):

@@ -20,6 +20,7 @@ from fastapi import Request
 from fastapi.testclient import TestClient
 
 from cumulus_ops.catalog.catalog import Catalog
+from cumulus_ops.catalog.epochs import Failure
 from cumulus_ops.cli.main import main
 from cumulus_ops.cli.scaffold import write_project
 from cumulus_ops.compute.spark import spark_session
@@ -174,8 +175,7 @@ def test_what_the_catalog_keeps_of_a_source_that_does_not_answer(folder: Path, m
             monkeypatch.setenv("BANK", url)
             project = load_project(folder)
             with open_runtime(landing_only) as rt:
-                rt.catalog.problems.step_fails(
-                    "apply", 0, "kind", describe_failure(project, OSError(f"no route to {url}, {secret}"))
-                )
+                said = describe_failure(project, OSError(f"no route to {url}, {secret}"))
+                rt.catalog.problems.step_fails("apply", 0, Failure("kind", said))
             with closing(sqlite3.connect(folder / "catalog.db")) as database:
                 require_hidden(parts, "\n".join(database.iterdump()))
