@@ -118,6 +118,17 @@ class _Job:
         space, arrived = self.delivery.space(self.coordinator), self.delivery.arrived.timestamp()
         return offset_base(self.catalog.deliveries.number_of(self.coordinator, space, self.delivery.name, arrived))
 
+    @functools.cached_property
+    def _newest(self) -> Mapping[str, int]:
+        # Asked once, not for each relation. What somebody else appends meanwhile moves the coordinator on, and so refuses what this one appends.
+        sources = {f"{self.delivery.source}/{part.relation}" for part in self.parts if isinstance(part, Part)}
+        return self.catalog.log.newest_offsets(sources)
+
+    def may_repeat(self, source: str, rows: pa.Table) -> bool:
+        """Whether the log may have events with the numbers of ``rows``, which ascend: most rows come after all that it has."""
+        newest = self._newest.get(source)
+        return newest is not None and len(rows) > 0 and rows[OFFSET][0].as_py() <= newest
+
     @property
     def can_set_aside(self) -> bool:
         """Whether a part that cannot be read may be set aside: where a source has a position, what is behind it is gone."""
@@ -321,10 +332,11 @@ def _write_piece(job: _Job, known: Pass, events: RelationEvents, sinks: _Sinks) 
     is_transactional = job.delivery.transactional
     if events.numbered:
         relation, upsert = job.relation(name), job.is_upsert(name)
-        split = split_known(job.project, job.catalog, relation, source, rows, upsert=upsert)
-        rows = split.fresh
-        rejected.append(split.rejected)
-        sinks.batches.count_repeats(split.repeated)
+        if job.may_repeat(source, rows):
+            split = split_known(job.project, job.catalog, relation, source, rows, upsert=upsert)
+            rows = split.fresh
+            rejected.append(split.rejected)
+            sinks.batches.count_repeats(split.repeated)
     else:
         # In the place of row numbers, which other deliveries have too, offsets that are this delivery's alone; and in a source of
         # their own, as they say nothing of which numbered events have come.

@@ -215,6 +215,12 @@ class EventLog(Part):
             query = query.join(t.batch, t.batch.c.id == f.batch).where(t.batch.c.epoch <= epoch, counts)
         return [LogFile(*row) for row in self._db.read(query)]
 
+    def newest_offsets(self, sources: Collection[str]) -> dict[str, int]:
+        """source -> the highest offset (inclusive) of its events in the log, of those that have some, whatever became of their batches."""
+        f = t.log_file.c
+        query = select(f.source, func.max(f.max_offset)).where(f.source.in_(sources)).group_by(f.source)
+        return {str(source): int(offset) for source, offset in self._db.read(query)}
+
     def some_files(self, parts: int, part: int) -> list[LogFile]:
         """Every ``parts``-th log file, those whose id leaves ``part``, without those of batches that somebody has decided about."""
         f, b = t.log_file.c, t.batch.c

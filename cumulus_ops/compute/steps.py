@@ -308,7 +308,7 @@ def _count_refreshed(task: RefreshTask, own: OwnDeltas) -> dict[int, int]:
 def count_by_epoch(deltas: Mapping[str, np.ndarray]) -> dict[int, int]:
     """epoch -> number of deltas with a version in it, from the versions by map."""
     counts: Counter[int] = Counter()
-    for found in deltas.values():
+    for found in (found for found in deltas.values() if len(found)):
         epochs, rows = np.unique(found >> EPOCH_SHIFT, return_counts=True)
         counts.update(dict(zip(epochs.tolist(), rows.tolist(), strict=True)))
     return dict(counts)
