@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import datetime
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any, cast
 
-from sqlalchemy import Connection, Row, ScalarSelect, case, delete, func, insert, or_, select, update
+from sqlalchemy import Connection, Row, ScalarSelect, case, delete, distinct, func, insert, or_, select, update
 
 from cumulus_ops.catalog import tables as t
 from cumulus_ops.catalog.database import ClockS, Database, Part
@@ -285,11 +285,11 @@ class Commits(Part):
         query = select(c.epoch, func.sum(c.rows)).where(c.epoch >= since).group_by(c.epoch)
         return {epoch: int(rows) for epoch, rows in self._db.read(query)}
 
-    def commit_merge(self, merges: Sequence[tuple[Sequence[Run], NewRun | None]]) -> int:
+    def commit_merge(self, merges: Sequence[tuple[Sequence[Run], Sequence[NewRun]]]) -> int:
         """Replace runs by their merged runs, all in one commit.
 
         Args:
-            merges: for each merge, the replaced runs and their merged run (None: everything cancelled out).
+            merges: for each merge, the replaced runs and what stands in their place: one run, or ranges of one (none: everything cancelled out).
 
         Returns:
             the commit's number.
@@ -302,7 +302,7 @@ class Commits(Part):
             origin = max(r.origin for replaced, _ in merges for r in replaced)
             if origin > self._lowest_clock(connection, program):
                 raise Conflict("a history entry has yet to read one of the runs", kind="merge-conflict")
-            merged = [(new, max(r.origin for r in replaced)) for replaced, new in merges if new is not None]
+            merged = [(run, max(r.origin for r in replaced)) for replaced, new in merges for run in new]
             replaced = [r.commit for runs, _ in merges for r in runs]
             recipe = Recipe(since=min(replaced), upto=max(replaced))
             new = [run for run, _ in merged]
@@ -351,12 +351,19 @@ class Commits(Part):
         rows = self._db.read(select(c.number, c.kind, c.read_at).where(c.number > after).order_by(c.number))
         return {number: (kind, read_at) for number, kind, read_at in rows}
 
-    def is_crowded(self, at: int, limit: int, most_rows: int) -> bool:
-        """Whether some access path has more than ``limit`` runs of at most ``most_rows`` rows that are visible at commit ``at``."""
-        r = t.run.c
-        visible = (r.commit <= at, or_(r.retired_by.is_(None), r.retired_by > at), r.rows <= most_rows)
-        query = select(r.map).where(*visible).group_by(r.map, r.access_path).having(func.count() > limit).limit(1)
-        return bool(self._db.read(query))
+    def is_crowded(self, at: int, limit: int) -> bool:
+        """Whether some access path has more than ``limit`` runs that are visible at commit ``at``; ranges that one merge has made are one."""
+        r, c = t.run.c, t.commit.c
+        visible = (r.commit <= at, or_(r.retired_by.is_(None), r.retired_by > at))
+        whole = func.count(distinct(case((c.kind == "merge", -r.commit), else_=r.id)))
+        joined = t.run.join(t.commit, r.commit == c.number)
+        query = select(r.map).select_from(joined).where(*visible).group_by(r.map, r.access_path)
+        return bool(self._db.read(query.having(whole > limit).limit(1)))
+
+    def merges(self, commits: Collection[int]) -> set[int]:
+        """Those of some commits that are merges: of each copy they have made one run, or ranges of one."""
+        c = t.commit.c
+        return {number for (number,) in self._db.read(select(c.number).where(c.number.in_(commits), c.kind == "merge"))}
 
     def mergeable(self, at: int) -> list[Run]:
         """The runs visible at ``at`` that every live history entry, every apply under way, and the maps that depend on

@@ -11,7 +11,7 @@ import json
 import re
 import traceback
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import astuple, dataclass, replace
 from functools import lru_cache
 from pathlib import Path
@@ -25,11 +25,12 @@ from cumulus_ops.compute.apply import ApplyTask, apply_events
 from cumulus_ops.compute.correct import CorrectTask, correct_history
 from cumulus_ops.compute.extend import ExtendTask, extend_groups
 from cumulus_ops.compute.portions import PortionTask, compute_portion
-from cumulus_ops.compute.reading import DEFAULT_MEMORY, OwnDeltas, opened_runs, rows_within
+from cumulus_ops.compute.reading import DEFAULT_MEMORY, WHOLE, OwnDeltas, Part, opened_runs, rows_within
 from cumulus_ops.compute.refresh import RefreshTask, is_correction, refresh_maps
 from cumulus_ops.layout.plans import ProgramPlan
 from cumulus_ops.maps.hashes import Hashes, add_hashes, hash_folded, hash_together, rows_of_table
 from cumulus_ops.maps.packs import Pack, verify_run
+from cumulus_ops.maps.ranges import Ranges
 from cumulus_ops.maps.runs import AccessPath, build_run, merge_runs
 from cumulus_ops.project import errors
 from cumulus_ops.project.processes import reach
@@ -42,6 +43,7 @@ __all__ = [
     "MinibatchTask",
     "StepResult",
     "Task",
+    "Tier",
     "Unread",
     "explain",
     "is_spark_lost",
@@ -143,33 +145,65 @@ CHECKED_ROWS = 1 << 12
 WAITING_ROWS = 1 << 16
 
 
+#: Fewer rows are no range of their own, however many tasks there are: a look-up of keys from everywhere meets each range.
+FEWEST_RANGE_ROWS = 1 << 19
+
+
+@dataclass(frozen=True)
+class Tier:
+    """Runs of one copy that are merged; with ``part`` (i, n) the i-th of n ranges of it alone."""
+
+    path: AccessPath
+    runs: tuple[Run, ...]
+    part: Part = WHOLE
+
+    @property
+    def rows(self) -> int:
+        """About how many rows are merged."""
+        return sum(run.rows for run in self.runs) // self.part[1]
+
+    def cut(self, number: int) -> list[Tier]:
+        """The same in so many ranges."""
+        return [replace(self, part=(i, number)) for i in range(number)]
+
+
 @dataclass(frozen=True)
 class MergeTask:
-    """Merge the runs of each access path in ``tiers``; see :func:`cumulus_ops.maps.runs.merge_runs` for the epochs. ``label``: of
-    the step that does."""
+    """Merge the runs of each access path in ``tiers``; see :func:`cumulus_ops.maps.runs.merge_runs` for the epochs. ``range_rows``: of a copy with more
+    rows one range after the other is merged, and each is a run. ``label``: of the step that does."""
 
     plan: ProgramPlan
     root: Path
-    tiers: tuple[tuple[AccessPath, tuple[Run, ...]], ...]
+    tiers: tuple[Tier, ...]
     committed: int
     oldest_retained: int
+    range_rows: int
     memory: int = DEFAULT_MEMORY
     label: str = ""
 
     @property
     def rows(self) -> int:
         """How many rows are merged."""
-        return sum(run.rows for _, runs in self.tiers for run in runs)
+        return sum(tier.rows for tier in self.tiers)
 
     def cut(self, tasks: int) -> list[MergeTask]:
-        """The same as several tasks, with about as many rows each: copies are merged independently of each other."""
-        shares: list[list[tuple[AccessPath, tuple[Run, ...]]]] = [[] for _ in range(min(tasks, len(self.tiers)))]
+        """The same as at most so many tasks, with about as many rows each: copies are merged independently of each other, and ranges of a large one."""
+        share = -(-self.rows // tasks)
+        parts: list[Tier] = []
+        for tier in self.tiers:
+            number = min(-(-tier.rows // max(1, share)), tier.rows // FEWEST_RANGE_ROWS)
+            parts += tier.cut(max(1, number, self.count_ranges(tier)))
+        shares: list[list[Tier]] = [[] for _ in range(min(tasks, len(parts)))]
         rows = [0] * len(shares)
-        for tier in sorted(self.tiers, key=lambda tier: -sum(run.rows for run in tier[1])):
+        for tier in sorted(parts, key=lambda tier: -tier.rows):
             least = rows.index(min(rows))
             shares[least].append(tier)
-            rows[least] += sum(run.rows for run in tier[1])
+            rows[least] += tier.rows
         return [replace(self, tiers=tuple(share)) for share in shares]
+
+    def count_ranges(self, tier: Tier) -> int:
+        """How many ranges of a tier there are at least, so that each fits into memory."""
+        return max(1, -(-tier.rows // self.range_rows))
 
 
 @dataclass(frozen=True)
@@ -197,6 +231,12 @@ class Unread(NamedTuple):
     kind: str
     problem: str
     file: str = ""
+
+    @staticmethod
+    def unproved(path: AccessPath, runs: int) -> Unread:
+        """Of a merge of so many runs."""
+        message = f"map {path.map}: {runs} runs were merged, and the result does not hold what they do"
+        return Unread(path.map, path.label, UNPROVED, message)
 
 
 @dataclass(frozen=True)
@@ -317,25 +357,27 @@ def count_by_epoch(deltas: Mapping[str, np.ndarray]) -> dict[int, int]:
 def _merge(task: MergeTask) -> StepResult:
     """Copy by copy. One with a run that cannot be read is left as it is, and costs the others nothing."""
     pack, unread, waiting = Pack(task.root, task.label), list[Unread](), list[_Merged]()
-    for path, runs in task.tiers:
+    for tier in task.tiers:
+        path = tier.path
         try:
-            waiting.append(_merge_tier(task, path, runs))
+            for merged in _merge_tier(task, tier):
+                waiting.append(merged)
+                if sum(len(merged.rows) for merged in waiting) > WAITING_ROWS:
+                    unread += _write_merged(pack, waiting)
+                    waiting = []
         except errors.IntegrityProblem as problem:
-            found = _damages(task, runs) or [problem]
+            found = _damages(task, tier.runs) or [problem]
             unread += [Unread(path.map, path.label, one.kind, str(one), one.place) for one in found]
         except OSError as problem:
             said = f"{type(problem).__name__}: {problem}"
             unread.append(Unread(path.map, path.label, type(problem).__name__, said, str(problem.filename or "")))
-        if sum(len(merged.rows) for merged in waiting) > WAITING_ROWS:
-            unread += _write_merged(pack, waiting)
-            waiting = []
     unread += _write_merged(pack, waiting)
     return StepResult(pack.close(), {}, unread=tuple(unread))
 
 
 @dataclass(frozen=True)
 class _Merged:
-    """The ``rows`` of ``runs`` of one copy, summed, and the hashes that they should have, as far as that is known."""
+    """The ``rows`` of ``runs`` of one copy, summed, or of a range of it, and the hashes that they should have, as far as that is known."""
 
     path: AccessPath
     runs: int
@@ -354,31 +396,36 @@ def _damages(task: MergeTask, runs: Sequence[Run]) -> list[errors.IntegrityProbl
     return found
 
 
-def _merge_tier(task: MergeTask, path: AccessPath, runs: tuple[Run, ...]) -> _Merged:
-    opened = [opened_runs.written(task.root, r) for r in runs]
-    names = [k.name for k in task.plan.groups[path.map].keys]
-    rows = merge_runs(opened, names, task.committed, task.oldest_retained)
-    folded = (
-        hash_folded(Hashes(r.content, r.total), r.min_version, r.max_version, task.committed, task.oldest_retained)
-        for r in runs
-    )
-    return _Merged(path, len(runs), rows, add_hashes(folded))
+def _merge_tier(task: MergeTask, tier: Tier) -> Iterator[_Merged]:
+    opened = [opened_runs.written(task.root, r) for r in tier.runs]
+    names = task.plan.key_names(tier.path.map)
+    first, number = tier.part if tier.part != WHOLE else (0, task.count_ranges(tier))
+    if number == 1:
+        rows = merge_runs(opened, names, task.committed, task.oldest_retained)
+        folded = (
+            hash_folded(Hashes(r.content, r.total), r.min_version, r.max_version, task.committed, task.oldest_retained)
+            for r in tier.runs
+        )
+        yield _Merged(tier.path, len(opened), rows, add_hashes(folded))
+        return
+    ranges = Ranges(opened, number, task.committed, task.oldest_retained)
+    for part in [first] if tier.part != WHOLE else range(number):
+        rows = ranges.merge(part, names, task.range_rows)
+        # Of a range nothing is known but by its rows. Whether all ranges have what was merged, whoever has all of them sees.
+        yield _Merged(tier.path, len(opened), rows, rows_of_table(rows, tier.path.keys).hashes())
 
 
 def _write_merged(pack: Pack, waiting: Sequence[_Merged]) -> list[Unread]:
     """Write what holds what it should; returns what does not, and stands in no run's place. What versions are worth follows from the runs, or is not known: it is not
     computed again."""
-    hashed = [m for m in waiting if m.known.total is None or len(m.rows) <= CHECKED_ROWS]
-    asked = [(rows_of_table(m.rows, m.path.keys), [(None, None)]) for m in hashed]
-    totals = {m.path: total for m, ((_, total),) in zip(hashed, hash_together(asked, with_versions=False), strict=True)}
+    hashed = [i for i, m in enumerate(waiting) if m.known.total is None or len(m.rows) <= CHECKED_ROWS]
+    asked = [(rows_of_table(waiting[i].rows, waiting[i].path.keys), [(None, None)]) for i in hashed]
+    totals = {i: total for i, ((_, total),) in zip(hashed, hash_together(asked, with_versions=False), strict=True)}
     wrong = []
-    for merged in waiting:
-        total = totals.get(merged.path, merged.known.total)
+    for i, merged in enumerate(waiting):
+        total = totals.get(i, merged.known.total)
         if merged.known.total not in (None, total):
-            message = (
-                f"map {merged.path.map}: {merged.runs} runs were merged, and the result does not hold what they do"
-            )
-            wrong.append(Unread(merged.path.map, merged.path.label, UNPROVED, message))
+            wrong.append(Unread.unproved(merged.path, merged.runs))
         elif len(merged.rows):
             run = build_run(merged.rows, merged.path)
             written = pack.append(run, Hashes(merged.known.content, total))

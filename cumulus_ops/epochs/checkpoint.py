@@ -11,16 +11,17 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from cumulus_ops.catalog.epochs import Failure, InError, LeftOut, in_error, left_out
-from cumulus_ops.catalog.records import Batch, Clock, HistoryEntry, Run, SharedClock, Snapshot, Step
+from cumulus_ops.catalog.records import Batch, Clock, HistoryEntry, NewRun, Run, SharedClock, Snapshot, Step
 from cumulus_ops.catalog.votes import votes_missing
 from cumulus_ops.compute.correct import CorrectTask, History, is_due
 from cumulus_ops.compute.reading import BatchRef, opened_runs, rows_within
 from cumulus_ops.compute.refresh import RefreshTask
-from cumulus_ops.compute.steps import MergeTask, Unread
+from cumulus_ops.compute.steps import MergeTask, Tier, Unread
 from cumulus_ops.coordination.barriers import REFRESH, SETTLE, VOTE, waits_for
 from cumulus_ops.epochs.backups import back_up_when_due
 from cumulus_ops.epochs.compacting import compact_when_due
 from cumulus_ops.epochs.setting_aside import run_without_culprit
+from cumulus_ops.maps.hashes import Hashes, add_hashes
 from cumulus_ops.maps.runs import AccessPath, pick_tier
 from cumulus_ops.opening.runtime import Runtime
 from cumulus_ops.project.errors import Conflict
@@ -37,7 +38,6 @@ __all__ = [
     "correct",
     "drop_unused",
     "merge",
-    "most_merged_rows",
     "refresh",
     "refresh_task",
     "try_refresh",
@@ -304,21 +304,29 @@ def merge(rt: Runtime) -> int:
             if task is None:
                 return 0
             result = rt.executor.run(task)
-            written = {(r.map, r.access_path): r for r in result.runs}
-            unread = {(found.group, found.path) for found in result.unread}
-            merged = [
-                (runs, written.get((path.map, path.label)))
-                for path, runs in task.tiers
-                if (path.map, path.label) not in unread
-            ]
+            unread, merged = list(result.unread), list[tuple[Sequence[Run], Sequence[NewRun]]]()
+            left = {(found.group, found.path) for found in unread}
+            for tier in task.tiers:
+                copy = tier.path.map, tier.path.label
+                written = [run for run in result.runs if (run.map, run.access_path) == copy]
+                if copy not in left and _holds_the_same(written, tier.runs):
+                    merged.append((tier.runs, written))
+                elif copy not in left:
+                    unread.append(Unread.unproved(tier.path, len(tier.runs)))
             reach("merge.before-commit")
             if merged:
                 rt.catalog.commits.commit_merge(merged)
             reach("merge.after-commit")
-            _tell_unread(rt, result.unread)
+            _tell_unread(rt, unread)
             return len(merged)
     except Conflict:
         return 0
+
+
+def _holds_the_same(written: Sequence[NewRun], runs: Sequence[Run]) -> bool:
+    """Whether all that was written of a copy has the hash of what was merged; of what a task has looked at it has, of ranges nobody knew."""
+    totals = [add_hashes(Hashes(r.content, r.total) for r in those).total for those in (written, runs)]
+    return None in totals or totals[0] == totals[1]
 
 
 def _tell_unread(rt: Runtime, unread: Sequence[Unread]) -> None:
@@ -331,23 +339,25 @@ def _tell_unread(rt: Runtime, unread: Sequence[Unread]) -> None:
 
 
 def most_merged_rows(rt: Runtime) -> int:
-    """As many rows may be merged at a time."""
+    """As many rows may be merged at a time: of a copy with more, one range after the other."""
     return MERGE_SHARE * rows_within(rt.project.memory_bytes)
 
 
 def _merge_task(rt: Runtime, step: Step) -> MergeTask | None:
     committed = rt.catalog.snapshots.newest()
-    limit = most_merged_rows(rt)
     by_path: dict[AccessPath, list[Run]] = {}
     paths = {(p.map, p.label): p for group in rt.plan.paths.values() for p in group}
-    for run in rt.catalog.commits.mergeable(rt.catalog.commits.last_commit()):
+    runs = rt.catalog.commits.mergeable(rt.catalog.commits.last_commit())
+    merges = rt.catalog.commits.merges({run.commit for run in runs})
+    for run in runs:
         if path := paths.get((run.map, run.access_path)):  # or else it is another revision's
             by_path.setdefault(path, []).append(run)
-    tiers = tuple((path, tuple(tier)) for path, runs in by_path.items() if (tier := pick_tier(runs, limit)))
+    tiers = tuple(Tier(path, tuple(tier)) for path, mine in by_path.items() if (tier := pick_tier(mine, merges)))
     if not tiers:
         return None
     oldest = rt.catalog.snapshots.release(rt.project.epoch.retain, rt.project.epoch.pin, rt.project.consumers)
-    return MergeTask(rt.plan, rt.project.state, tiers, committed, oldest, rt.project.memory_bytes, step.label)
+    place = (rt.plan, rt.project.state, tiers, committed, oldest)
+    return MergeTask(*place, most_merged_rows(rt), rt.project.memory_bytes, step.label)
 
 
 def drop_unused(rt: Runtime) -> int:

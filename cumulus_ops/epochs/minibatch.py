@@ -20,7 +20,6 @@ from cumulus_ops.epochs.checkpoint import (
     collect_garbage,
     correct,
     merge,
-    most_merged_rows,
     refresh,
     refresh_task,
     try_refresh,
@@ -436,8 +435,7 @@ def tidy(rt: Runtime) -> int:
     Returns:
         the number of merged access paths.
     """
-    # Of runs with more than half of the rows that may be merged, no two become one: however many there are, nothing is to be done.
-    if not rt.catalog.commits.is_crowded(rt.catalog.commits.last_commit(), RUNS, most_merged_rows(rt) // 2):
+    if not rt.catalog.commits.is_crowded(rt.catalog.commits.last_commit(), RUNS):
         return 0
     try:
         correct(rt)

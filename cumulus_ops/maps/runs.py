@@ -12,9 +12,8 @@ The columns, how they are encoded, and what a file looks like: ``docs/formats.md
 
 from __future__ import annotations
 
-import bisect
 import itertools
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -200,19 +199,26 @@ class RunData:
             self.totals[name] = np.cumsum(units)
         return self.totals[name]
 
-    def table(self, names: Sequence[str], values: Sequence[str] | None = None) -> pa.Table:
+    def table(
+        self, names: Sequence[str], values: Sequence[str] | None = None, rows: np.ndarray | None = None
+    ) -> pa.Table:
         """The run as a delta table.
 
         Args:
             names: the names of the group's key columns; those that the path does not keep are left out.
             values: only these value columns; None for all.
+            rows: only these rows; None for all.
         """
-        columns = {names[position]: key.all() for position, key in self.keys.items()}
-        columns[VERSION] = from_numbers(self.versions.all_units())
+        columns = {names[p]: key.all() if rows is None else key.take(rows) for p, key in self.keys.items()}
+        columns[VERSION] = from_numbers(self.versions.all_units() if rows is None else self.versions.units(rows))
         chosen = self.values if values is None else [c for name in values for c in digits_of(name, self.values)]
         for name in chosen:
             column = self.values.get(name)
-            columns[value_column(name)] = pa.array(np.zeros(self.rows, np.int64)) if column is None else column.all()
+            if column is None:
+                found = pa.array(np.zeros(self.rows if rows is None else len(rows), np.int64))
+            else:
+                found = column.all() if rows is None else column.take(rows)
+            columns[value_column(name)] = found
         return pa.table(columns)
 
     def tables(self, names: Sequence[str], limit_rows: int) -> Iterator[pa.Table]:
@@ -221,10 +227,7 @@ class RunData:
             yield self.table(names)
             return
         for begin in range(0, self.rows, limit_rows):
-            rows = np.arange(begin, min(begin + limit_rows, self.rows))
-            columns = {names[position]: key.take(rows) for position, key in self.keys.items()}
-            columns[VERSION] = from_numbers(self.versions.units(rows))
-            yield pa.table(columns | {value_column(name): column.take(rows) for name, column in self.values.items()})
+            yield self.table(names, rows=np.arange(begin, min(begin + limit_rows, self.rows)))
 
 
 def build_run(delta: pa.Table, path: AccessPath) -> RunData:
@@ -359,19 +362,24 @@ def _sort_rows(codes: np.ndarray, versions: np.ndarray, by: pa.Array | None) -> 
 FANOUT = 4
 
 
-def pick_tier(runs: Sequence[Run], limit_rows: int | None = None) -> list[Run]:
+def pick_tier(runs: Sequence[Run], merges: Collection[int] = ()) -> list[Run]:
     """The runs that are worth merging now: the longest prefix, by size, whose largest run has at most :data:`FANOUT`
-    times the rows of all smaller ones together, and which has at most ``limit_rows`` rows; empty if there is none.
+    times the rows of all smaller ones together; empty if there is none. What one of the commits ``merges`` has made are ranges
+    of one run.
 
     What it leaves has more than :data:`FANOUT` times the rows of all smaller runs: so the number of runs grows with
     the logarithm of the rows. And whoever is merged comes into a run at least 1 / FANOUT larger than its own: so an
     entry is rewritten O(log) times.
     """
-    ordered = sorted(runs, key=lambda r: (r.rows, r.id))
-    totals = list(itertools.accumulate(r.rows for r in ordered))
-    within = len(ordered) if limit_rows is None else bisect.bisect_right(totals, limit_rows)
-    ends = [i + 1 for i in range(1, within) if ordered[i].rows <= FANOUT * totals[i - 1]]
-    return ordered[: max(ends, default=0)]
+    whole: dict[tuple[bool, int], list[Run]] = {}
+    for run in runs:
+        merged = run.commit in merges
+        whole.setdefault((merged, run.commit if merged else run.id), []).append(run)
+    ordered = sorted(whole.values(), key=lambda ranges: (sum(r.rows for r in ranges), ranges[0].id))
+    rows = [sum(r.rows for r in ranges) for ranges in ordered]
+    totals = list(itertools.accumulate(rows))
+    ends = [i + 1 for i in range(1, len(rows)) if rows[i] <= FANOUT * totals[i - 1]]
+    return [run for ranges in ordered[: max(ends, default=0)] for run in ranges]
 
 
 def collapse_versions(versions: np.ndarray, committed: int, oldest_retained: int) -> np.ndarray:

@@ -207,7 +207,7 @@ def prepare(world: World, sealed: int, *, pending: bool = True) -> None:
         _apply(catalog, c, "second", 1)
     _correct(catalog)
     catalog.commits.commit_merge(
-        [(catalog.commits.mergeable(catalog.commits.last_commit())[:2], new_run("m", path="runs/merged.pack"))]
+        [(catalog.commits.mergeable(catalog.commits.last_commit())[:2], [new_run("m", path="runs/merged.pack")])]
     )
     for c in range(sealed):
         catalog.votes.vote(c, 1)
@@ -448,7 +448,7 @@ OPERATIONS: dict[str, Make] = {
     "commit correction": lambda w: lambda c: c.commits.commit_correction(w.clocks, w.last, [new_run("m", 1)], {1: 1}),
     "commit refresh": lambda w: lambda c: c.commits.commit_refresh(w.refreshed, w.last, [new_run("d", 1)], {}),
     "mergeable": lambda w: lambda c: [r.path for r in c.commits.mergeable(w.last)],
-    "commit merge": lambda w: lambda c: c.commits.commit_merge([(w.mergeable, new_run("m", path="runs/n.pack"))]),
+    "commit merge": lambda w: lambda c: c.commits.commit_merge([(w.mergeable, [new_run("m", path="runs/n.pack")])]),
     "commit repair": lambda w: (
         lambda c: c.commits.commit_repair(w.mergeable[:1], [(new_run("m", path="runs/p.pack"), w.mergeable[0].origin)])
     ),

@@ -1,5 +1,6 @@
 """The law does not depend on how maps are kept: each by itself or in groups, wide ones standing in for narrow ones wherever they
-can, with any search codes, many blocks to a run, and recent runs looked up as one or one by one."""
+can, with any search codes, many blocks to a run, recent runs looked up as one or one by one, and copies merged whole or in ranges of a
+few rows."""
 
 from __future__ import annotations
 
@@ -14,6 +15,7 @@ from hypothesis import HealthCheck, given, reject, settings
 from hypothesis import strategies as st
 
 from cumulus_ops.compute import reading
+from cumulus_ops.epochs import checkpoint
 from cumulus_ops.layout import groups, plans
 from cumulus_ops.layout.groups import Group
 from cumulus_ops.layout.plans import plan_json
@@ -39,12 +41,14 @@ def apart(program: Program, *_: object) -> tuple[Group, ...]:
 def kept(how: str, data: st.DataObject) -> Iterator[None]:
     """Plans keep maps in this way, and runs have forced codes."""
     plan_json.cache_clear()
+    most = data.draw(st.sampled_from([3, 20, 10**6]))
     with ExitStack() as stack:
         if how == "apart":
             stack.enter_context(unittest.mock.patch.object(plans, "find_groups", apart))
         if how == "in wide groups":
             stack.enter_context(unittest.mock.patch.object(groups, "SHARE", 0))
         stack.enter_context(unittest.mock.patch.object(reading, "FANOUT", data.draw(st.sampled_from([2, 1000]))))
+        stack.enter_context(unittest.mock.patch.object(checkpoint, "most_merged_rows", lambda _, most=most: most))
         stack.enter_context(forced(data.draw(st.sampled_from(sorted(CODES)))))
         stack.enter_context(small_blocks())
         yield

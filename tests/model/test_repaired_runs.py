@@ -19,7 +19,7 @@ from cumulus_ops.compute import kernel, reading
 from cumulus_ops.compute.steps import StepResult, Task, run_step
 from cumulus_ops.deploying.changes import find_change
 from cumulus_ops.deploying.deploy import _begin, _fill_up, deploy
-from cumulus_ops.epochs import voting
+from cumulus_ops.epochs import checkpoint, voting
 from cumulus_ops.epochs.setting_aside import retract
 from cumulus_ops.layout.plans import ProgramPlan
 from cumulus_ops.maps.hashes import PRIME
@@ -44,6 +44,9 @@ SEEDS = int(os.environ.get("LOSSES", "4"))
 def bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(kernel, "multiply", _bounded)
     monkeypatch.setattr(voting, "tick_if_due", lambda *_: False)  # ticks come when a test says so
+    monkeypatch.setattr(
+        checkpoint, "most_merged_rows", lambda rt: (2, 5, 20, 10**6)[rt.catalog.commits.last_commit() % 4]
+    )
     monkeypatch.setattr(reading, "FEWEST_ROWS", 3)  # of a project with little memory: then a few rows are many parts
 
 

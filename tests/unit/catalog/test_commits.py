@@ -132,7 +132,7 @@ def test_a_run_is_visible_from_its_commit_until_the_one_that_replaces_it(catalog
         apply(catalog, 0, f"d{i}")
     correct_all(catalog)
     old = catalog.commits.runs(3)[:2]
-    number = catalog.commits.commit_merge([(old, new_run("m0", path="runs/merged.pack"))])
+    number = catalog.commits.commit_merge([(old, [new_run("m0", path="runs/merged.pack")])])
     assert [r.commit for r in catalog.commits.runs(3)] == [1, 2, 3]
     assert [(r.commit, r.origin) for r in catalog.commits.runs(number)] == [(3, 3), (number, 2)]
     assert catalog.commits.runs(0) == []
@@ -202,7 +202,7 @@ def test_tentative_answers_are_settled_once_all_have_incorporated_all(catalog: C
     )
     correct_all(catalog)
     assert (catalog.commits.unsettled(), catalog.commits.behind()) == (None, 0)
-    catalog.commits.commit_merge([(catalog.commits.runs(4)[:2], new_run("m0"))])
+    catalog.commits.commit_merge([(catalog.commits.runs(4)[:2], [new_run("m0")])])
     assert catalog.commits.unsettled() is None, "a merge brings nothing new"
     apply(catalog, 2, "e")
     assert catalog.commits.behind() == 4
@@ -231,7 +231,7 @@ def test_runs_that_somebody_has_yet_to_tell_apart_are_not_merged(catalog: Catalo
     runs = catalog.commits.runs(2)
     assert [r.commit for r in catalog.commits.mergeable(2)] == [1]
     with pytest.raises(Conflict) as caught:
-        catalog.commits.commit_merge([(runs, new_run("m0"))])
+        catalog.commits.commit_merge([(runs, [new_run("m0")])])
     assert caught.value.kind == "merge-conflict"
     correct_all(catalog)
     waiting = append(catalog, 2, "c")
@@ -239,9 +239,9 @@ def test_runs_that_somebody_has_yet_to_tell_apart_are_not_merged(catalog: Catalo
         assert catalog.commits.begin_apply(waiting, step) == 2
         apply(catalog, 0, "d")
         assert [r.commit for r in catalog.commits.mergeable(3)] == [1, 2]
-        catalog.commits.commit_merge([(runs, new_run("m0"))])
+        catalog.commits.commit_merge([(runs, [new_run("m0")])])
     with pytest.raises(Conflict):
-        catalog.commits.commit_merge([(runs, new_run("m0"))])
+        catalog.commits.commit_merge([(runs, [new_run("m0")])])
     assert len([r for r in catalog.commits.runs(catalog.commits.last_commit()) if r.origin <= 2]) == 1
 
 
@@ -252,7 +252,7 @@ def test_an_apply_that_read_runs_which_were_merged_since_starts_again(catalog: C
     apply(catalog, 1, "b")
     catalog.commits.begin_apply(slow, NOBODY)  # a second process takes over, and reads later runs
     correct_all(catalog)
-    catalog.commits.commit_merge([(catalog.commits.runs(2), None)])
+    catalog.commits.commit_merge([(catalog.commits.runs(2), [])])
     with pytest.raises(Conflict) as caught:
         catalog.commits.commit_apply(slow, read_at, [new_run()], 0.0)
     assert caught.value.kind == "merge-conflict"
@@ -332,7 +332,7 @@ def test_retired_runs_are_forgotten_when_their_pack_is_free(catalog: Catalog) ->
     apply(catalog, 0, "b")
     correct_all(catalog)
     runs = catalog.commits.runs(2)
-    catalog.commits.commit_merge([([runs[0], runs[2]], new_run("m0", path="runs/merged.pack"))])
+    catalog.commits.commit_merge([([runs[0], runs[2]], [new_run("m0", path="runs/merged.pack")])])
     assert catalog.leases.forget_retired() == ["runs/0-b.pack"]  # the other pack still holds a run of m1
     assert {"runs/0-a.pack", "runs/merged.pack"} <= catalog.leases.known_paths()
 
@@ -351,7 +351,7 @@ def test_whoever_keeps_up_with_the_runs_sees_what_a_fresh_look_sees(
             }
         correct_all(catalog)
         runs = catalog.commits.mergeable(catalog.commits.last_commit())
-        catalog.commits.commit_merge([(runs, new_run(path=f"runs/m{number}.pack"))])
+        catalog.commits.commit_merge([(runs, [new_run(path=f"runs/m{number}.pack")])])
         if forget:
             catalog.leases.forget_retired()
         fresh = Catalog(url_of(tmp_path))

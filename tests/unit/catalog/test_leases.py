@@ -144,7 +144,7 @@ def test_retired_runs_stay_while_a_step_may_read_them(tmp_path: Path, catalog: C
         apply(catalog, 0, drop)
     with other.leases.step():  # begins before the merge, and takes long
         correct_all(catalog)
-        catalog.commits.commit_merge([(catalog.commits.runs(2), new_run(path="runs/n.pack"))])
+        catalog.commits.commit_merge([(catalog.commits.runs(2), [new_run(path="runs/n.pack")])])
         for process in (catalog, other):
             process.leases.renew()
         assert catalog.leases.forget_retired() == []
@@ -160,7 +160,7 @@ def test_retired_runs_do_not_wait_for_the_dead(tmp_path: Path, catalog: Catalog,
         apply(catalog, 0, drop)
     with other.leases.step():
         correct_all(catalog)
-        catalog.commits.commit_merge([(catalog.commits.runs(2), None)])
+        catalog.commits.commit_merge([(catalog.commits.runs(2), [])])
         lapse(url_of(tmp_path))
         assert len(catalog.leases.forget_retired()) == 2
 
@@ -191,7 +191,7 @@ def _passed_by_while_applying(folder: Path, catalog: Catalog, other: Catalog, sl
     assert len(catalog.commits.mergeable(3)) == 2
     lapse(url_of(folder))
     assert len(catalog.commits.mergeable(3)) == 3, "it is dead, for all we know"
-    catalog.commits.commit_merge([(catalog.commits.runs(3), new_run())])
+    catalog.commits.commit_merge([(catalog.commits.runs(3), [new_run()])])
     other.commits.commit_apply(slow, 2, [written(step)], 0.0)
 
 

@@ -113,4 +113,4 @@ def test_runs_that_are_not_refreshed_stay_apart(catalog: Catalog) -> None:
     catalog.commits.commit_refresh(0, first, [], {})
     assert [r.origin for r in catalog.commits.mergeable(second)] == [1, first]
     with pytest.raises(Conflict):
-        catalog.commits.commit_merge([(catalog.commits.runs(second), None)])
+        catalog.commits.commit_merge([(catalog.commits.runs(second), [])])

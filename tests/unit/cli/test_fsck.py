@@ -182,7 +182,7 @@ def test_a_file_that_went_because_its_runs_were_merged_is_not_missed(call: Call,
 
         def merged_meanwhile(now: Progress) -> None:
             if now.files == 1:
-                rt.catalog.commits.commit_merge([([run], None) for run in runs[1:]])
+                rt.catalog.commits.commit_merge([([run], []) for run in runs[1:]])
                 (state / runs[1].path).unlink()
 
         report = fsck(rt, merged_meanwhile)

@@ -11,7 +11,6 @@ from cumulus_ops.compute import kernel as kernel_module
 from cumulus_ops.compute import reading
 from cumulus_ops.epochs.checkpoint import commit
 from cumulus_ops.epochs.voting import vote
-from cumulus_ops.maps.runs import pick_tier
 from cumulus_ops.opening.runtime import initialise, open_runtime
 from m3.datatypes import INT
 from m3.program import Column, Relation
@@ -52,19 +51,3 @@ def test_joins_are_made_in_parts_and_deltas_written_early(tmp_path: Path, monkey
         commit(rt, 0)
         assert engine_maps(rt) == oracle_maps(interpret(rt.program, EVENTS))
     assert min(parts) < 20 < max(parts), "some join was made in parts"
-
-
-@dataclasses.dataclass(frozen=True)
-class Sized:
-    """As much of a run as choosing needs."""
-
-    id: int
-    rows: int
-
-
-def test_no_merge_is_larger_than_there_is_memory_for() -> None:
-    runs = [Sized(i, rows) for i, rows in enumerate([5, 6, 7, 40, 100])]
-    assert [r.rows for r in pick_tier(runs)] == [5, 6, 7, 40, 100]  # type: ignore[arg-type, type-var]
-    assert [r.rows for r in pick_tier(runs, 60)] == [5, 6, 7, 40]  # type: ignore[arg-type, type-var]
-    assert [r.rows for r in pick_tier(runs, 57)] == [5, 6, 7]  # type: ignore[arg-type, type-var]
-    assert pick_tier(runs, 10) == []  # type: ignore[arg-type]

@@ -4,9 +4,10 @@ from collections import Counter
 from pathlib import Path
 
 from cumulus_ops.compute.reading import LOOK_EVERY, OpenedRuns
-from cumulus_ops.epochs import minibatch
-from cumulus_ops.epochs.checkpoint import most_merged_rows
+from cumulus_ops.epochs import checkpoint, minibatch
+from cumulus_ops.epochs.checkpoint import correct, merge, refresh
 from cumulus_ops.epochs.minibatch import RUNS, run_minibatch, tidy
+from cumulus_ops.maps.ranges import Ranges
 from cumulus_ops.opening.runtime import initialise, open_runtime
 from cumulus_ops.query.read import read_view
 from tests.support.drops import make_shop
@@ -65,16 +66,45 @@ def test_what_another_process_has_deleted_is_let_go_of(tmp_path):
         assert _deleted(rt) == []
 
 
-def test_runs_that_are_too_large_to_be_merged_crowd_nothing(tmp_path, monkeypatch):
-    project = make_shop(tmp_path, periods=2)
+def test_ranges_are_one_run_to_whoever_counts(tmp_path, monkeypatch):
+    """A copy with more rows than are merged at a time is merged in ranges, and then left alone, however many there are."""
+    project = make_shop(tmp_path, periods=3)
     initialise(project)
-    monkeypatch.setattr(minibatch, "RUNS", 2)
-    monkeypatch.setattr(minibatch, "most_merged_rows", lambda _: 0)
+    monkeypatch.setattr(minibatch, "RUNS", 3)
+    monkeypatch.setattr(checkpoint, "most_merged_rows", lambda _: 4)
     with open_runtime(project) as rt:
-        for _ in range(2):
+        for _ in range(3):
             for coordinator in range(project.coordinators):
                 run_minibatch(rt, coordinator)
-        assert max(_paths(rt).values()) > 3
+        before = {v.name: read_view(rt, v.name, tentative=True) for v in rt.program.views}
+        tidy(rt)
+        assert {v.name: read_view(rt, v.name, tentative=True) for v in rt.program.views} == before
+        ranges = Counter((r.map, r.access_path, r.commit) for r in _runs(rt))
+        assert max(ranges.values()) > 2 * minibatch.RUNS
         assert tidy(rt) == 0
-        monkeypatch.setattr(minibatch, "most_merged_rows", most_merged_rows)
-        assert tidy(rt) > 0
+        assert not rt.catalog.commits.is_crowded(rt.catalog.commits.last_commit(), minibatch.RUNS)
+
+
+def test_ranges_that_lose_a_row_are_noticed(tmp_path, monkeypatch):
+    project = make_shop(tmp_path, periods=1)
+    initialise(project)
+    monkeypatch.setattr(checkpoint, "most_merged_rows", lambda _: 4)
+    with open_runtime(project) as rt:
+        for coordinator in range(project.coordinators):
+            run_minibatch(rt, coordinator)
+        correct(rt)
+        refresh(rt)
+        before = {v.name: read_view(rt, v.name, tentative=True) for v in rt.program.views}
+        choose = Ranges._choose_rows
+        with monkeypatch.context() as patch:
+            # the first part of every run ends a row too early
+            patch.setattr(
+                Ranges, "_choose_rows", lambda *of: (rows[:-1] if of[2] == 0 else rows for rows in choose(*of))
+            )
+            merge(rt)
+        (problem,) = rt.catalog.problems.step_problems()
+        assert problem.kind == "merge-unproved"
+        assert {v.name: read_view(rt, v.name, tentative=True) for v in rt.program.views} == before
+        assert merge(rt) > 0
+        assert not rt.catalog.problems.step_problems()
+        assert {v.name: read_view(rt, v.name, tentative=True) for v in rt.program.views} == before

@@ -6,6 +6,7 @@ import math
 import random
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import replace
 from decimal import Decimal
 
 import numpy as np
@@ -300,6 +301,14 @@ def test_what_is_left_apart_grows_by_the_fanout(sizes: list[int]) -> None:
         assert left.rows > FANOUT * rows
         rows += left.rows
     assert all(max(r.rows for r in picked) * (1 + 1 / FANOUT) <= sum(r.rows for r in picked) for _ in picked[:1])
+
+
+@given(st.lists(st.lists(st.integers(1, 10**6), min_size=1, max_size=5), max_size=8))
+def test_ranges_of_one_merge_are_merged_like_one_run(sizes: list[list[int]]) -> None:
+    ranges = [replace(run(10 * i + j, rows), commit=i) for i, of in enumerate(sizes) for j, rows in enumerate(of)]
+    picked = pick_tier([run(i, sum(of)) for i, of in enumerate(sizes)])
+    assert {r.commit for r in pick_tier(ranges, range(len(sizes)))} == {r.commit for r in picked}
+    assert len(pick_tier(ranges, range(len(sizes)))) == sum(len(sizes[r.commit]) for r in picked)
 
 
 def test_one_small_run_does_not_keep_larger_ones_apart() -> None:
