@@ -128,7 +128,7 @@ class Slot:
 @dataclass
 class Truths:
     """What some groups hold. ``missing``: the ids of all runs that are missing just now, of other groups, too; ``again``: of a cycle what was made of it so
-    far. Groups of several strata are computed ``together`` at the versions of one slot; before these nothing of them is missing."""
+    far; ``filled``: what groups hold as of epochs, where that is little. Groups of several strata are computed ``together`` at the versions of one slot; before these nothing of them is missing."""
 
     scope: Scope
     state: State
@@ -137,6 +137,7 @@ class Truths:
     step: Step
     together: bool = False
     again: list[Run] = field(default_factory=list)
+    filled: dict[tuple[frozenset[str], int], list[tuple[str, pa.Table]]] = field(default_factory=dict)
 
     @property
     def rt(self) -> Runtime:
@@ -214,14 +215,34 @@ class Truths:
         elif slot.epoch < 0:
             self._run(self._given(names, (START,), self._others()), take)
         elif slot.upto:
-            self._fill(names, self._choose_drivers(names), None, slot.epoch, take)
+            self._fill_whole(names, slot.epoch, take)
         elif self._is_cheap_to_drive(names, slot):
             # what there is up to the epoch, less what there was before it
-            drivers = self._choose_drivers(names)
-            self._fill(names, drivers, None, slot.epoch, take)
-            self._fill(names, drivers, None, slot.epoch - 1, lambda name, table: take(name, negate_deltas(table)))
+            self._fill_whole(names, slot.epoch - 1, lambda name, table: take(name, negate_deltas(table)))
+            self._fill_whole(names, slot.epoch, take)
         else:
             self._fill(names, {}, slot.epoch - 1, slot.epoch, take)
+
+    def _fill_whole(self, names: frozenset[str], upto: int, take: Take) -> None:
+        """What there is of groups as of the end of an epoch. What is small is kept for the next slot, which begins there: slots come in the order of their versions."""
+        found = self.filled.pop((names, upto), None)
+        if found is not None:
+            for name, table in found:
+                take(name, table)
+            return
+        kept: list[tuple[str, pa.Table]] | None = []
+        rows = 0
+
+        def keep(name: str, table: pa.Table) -> None:
+            nonlocal kept, rows
+            rows += len(table)
+            if kept is not None:
+                kept = [*kept, (name, table)] if rows <= COPY_ROWS else None
+            take(name, table)
+
+        self._fill(names, self._choose_drivers(names), None, upto, keep)
+        if kept is not None:
+            self.filled[names, upto] = kept
 
     def _fill(self, names: frozenset[str], drivers: Mapping[str, str], base: int | None, upto: int, take: Take) -> None:
         """What the events after ``base`` and up to ``upto`` add; see :func:`~cumulus_ops.deploying.deploy.fill_groups`."""
