@@ -20,7 +20,6 @@ import functools
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
@@ -28,17 +27,18 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from cumulus_ops.append.attempts import DEATHS, attempt
-from cumulus_ops.append.batches import DropBatches
+from cumulus_ops.append.batches import LogWriter, Written, cut_batches, file_rows
 from cumulus_ops.append.checks import RelationEvents, check
 from cumulus_ops.append.declarations import declaration
-from cumulus_ops.append.delivery import Delivery, Part, SealPart
+from cumulus_ops.append.delivery import Delivery, Part, Portion, SealPart
+from cumulus_ops.append.portions import CallBeside, leave_out, number_rows, write_beside, write_rows
 from cumulus_ops.append.rejected import events_of, json_records, rejected_rows, without_events
 from cumulus_ops.append.repeats import split_known
 from cumulus_ops.append.seals import SealStage
 from cumulus_ops.catalog.catalog import Catalog
 from cumulus_ops.catalog.records import Advance, Batch, NewBatch, NewFileAside, Taken
 from cumulus_ops.files.columns import OFFSET, RawFile
-from cumulus_ops.files.landed import changes, event_cuts, piece_rows
+from cumulus_ops.files.landed import piece_rows
 from cumulus_ops.keys.stage import KeyStage, tidy_keys
 from cumulus_ops.project.errors import ColumnsWait, CumulusError, InputProblem, SetupProblem
 from cumulus_ops.project.processes import reach
@@ -53,7 +53,9 @@ SEAL_VALUES = 1 << 20
 _NO_EVENTS = np.array([], dtype=np.int64)
 
 
-def append_delivery(project: Project, catalog: Catalog, coordinator: int, delivery: Delivery) -> tuple[int, ...]:
+def append_delivery(
+    project: Project, catalog: Catalog, coordinator: int, delivery: Delivery, beside: CallBeside | None = None
+) -> tuple[int, ...]:
     """Append one delivery to the coordinator's open epoch, as stamped batches of at most ``project.batch_rows`` rows each.
 
     Args:
@@ -61,6 +63,7 @@ def append_delivery(project: Project, catalog: Catalog, coordinator: int, delive
         catalog: its catalog.
         coordinator: whose source it came from.
         delivery: what the source handed over.
+        beside: makes calls in other processes, for large deliveries; None if there are none.
 
     Returns:
         the new batches' ids in their order, at least one. All of them became visible at once.
@@ -80,7 +83,7 @@ def append_delivery(project: Project, catalog: Catalog, coordinator: int, delive
         epoch, sequence = catalog.members.position(coordinator)
         reach("append.before-files")
         is_apart, parts = is_deadly or delivery.apart, tuple(delivery.parts())
-        job = _Job(project, catalog, coordinator, delivery, epoch, sequence, step.label, is_apart, parts)
+        job = _Job(project, catalog, coordinator, delivery, epoch, sequence, step.label, is_apart, parts, beside)
         outcome: Pass | tuple[int, ...] = Pass()
         while isinstance(outcome, Pass):  # it ends: each pass leaves out more than the one before
             outcome = _run_pass(job, outcome)
@@ -111,6 +114,7 @@ class _Job:
     label: str
     is_apart: bool
     parts: tuple[Part | SealPart | NewFileAside, ...]
+    beside: CallBeside | None = None
 
     @functools.cached_property
     def base(self) -> int:
@@ -136,6 +140,10 @@ class _Job:
         is_asked_for = delivery.intake.is_retry and not delivery.intake.by_itself
         return delivery.position is None and not delivery.transactional and not is_asked_for
 
+    def source(self, part: Part) -> str:
+        """Within what the numbers of a part's events identify them."""
+        return f"{self.delivery.source}/{part.relation}"
+
     def relation(self, name: str) -> Relation:
         """The project's relation of a name."""
         return self.project.relation(name)
@@ -143,6 +151,14 @@ class _Job:
     def is_upsert(self, relation: str) -> bool:
         """Whether rows of the relation may be updates and deletes by key."""
         return relation in self.project.keys and self.project.keys[relation].mode == "upsert"
+
+    def portions(self, part: Part) -> Sequence[Portion]:
+        """A part, portion by portion; its files are hashed meanwhile."""
+        if self.is_apart or part.portions is None:
+            return [Portion(functools.partial(self.read, part), 0)]
+        if self.delivery.hashing is not None:
+            self.delivery.hashing.hash_here()
+        return part.portions()
 
     def read(self, part: Part | SealPart) -> Iterator[RawFile]:
         """The part's rows as they came."""
@@ -200,7 +216,7 @@ class _Piece(NamedTuple):
 class _Sinks(NamedTuple):
     """Where a pass puts what it reads. Nobody else sees any of it before the transaction."""
 
-    batches: DropBatches
+    log: LogWriter
     keys: KeyStage
     seals: SealStage
 
@@ -217,7 +233,7 @@ def _run_pass(job: _Job, known: Pass) -> Pass | tuple[int, ...]:
         if now.is_void:
             return replace(now, is_void=False)
         # All files are durable before the catalog names them: who is killed in between leaves files that nobody knows of.
-        new, keys, seals = sinks.batches.finish(), sinks.keys, sinks.seals
+        new, keys, seals = _finish_batches(job, sinks), sinks.keys, sinks.seals
         keys.finish()
         reach("append.before-commit")
         end = delivery.position
@@ -241,17 +257,22 @@ def _run_pass(job: _Job, known: Pass) -> Pass | tuple[int, ...]:
 
 def _write_pass(job: _Job, known: Pass, undo: contextlib.ExitStack) -> tuple[Pass, _Sinks]:
     """Read a delivery from its beginning, and write what counts and what is rejected; ``undo`` deletes it."""
-    project, delivery, space = job.project, job.delivery, job.delivery.space(job.coordinator)
-    stamps = (job.epoch, job.sequence, project.batch_rows, job.label)
-    batches = DropBatches(project.state, job.coordinator, delivery.name, *stamps, space)
-    undo.callback(batches.discard)
+    project = job.project
+    writer = LogWriter(project.state, file_rows(project.batch_rows), job.label)
+    undo.callback(writer.discard)
     keys = KeyStage(project, job.catalog, job.coordinator, job.epoch, job.label)
     undo.callback(keys.discard)
-    sinks = _Sinks(batches, keys, SealStage(project, job.catalog, job.coordinator))
+    sinks = _Sinks(writer, keys, SealStage(project, job.catalog, job.coordinator))
     now = _write_delivery(job, known, sinks) if known.aside is None else known
     for judged in now.judged if not now.is_void else ():
-        batches.leave_out(judged.relation, judged.source, judged.rejected, transactional=True)
+        writer.leave_out(judged.relation, judged.source, judged.rejected, transactional=True)
     return now, sinks
+
+
+def _finish_batches(job: _Job, sinks: _Sinks) -> list[NewBatch]:
+    """What was written, as batches; it is durable."""
+    where = (job.coordinator, job.delivery.name, job.epoch, job.sequence)
+    return cut_batches(sinks.log.finish(), *where, job.project.batch_rows, job.delivery.space(job.coordinator))
 
 
 def write_again(
@@ -275,7 +296,7 @@ def write_again(
         with contextlib.ExitStack() as undo:
             now, sinks = _write_pass(job, now, undo)
             if not now.is_void:
-                new = tuple(sinks.batches.finish())
+                new = tuple(_finish_batches(job, sinks))
                 sinks.keys.discard()
                 undo.pop_all()
                 return new
@@ -285,8 +306,15 @@ def write_again(
 def _write_delivery(job: _Job, known: Pass, sinks: _Sinks) -> Pass:
     """Write all parts: rows first, then seals, which say that no more rows come. What is known then of what has to be left out."""
     now, pieces = known, list[_Piece]()
+    beside = _write_beside(job, known)
     for part in job.parts:
         if not isinstance(part, Part) or part.place in now.left_out:
+            continue
+        if part.place in beside:
+            for portion in beside[part.place]:
+                sinks.log.adopt(portion)
+                is_unnumbered = any(log.file.source != job.source(part) for log in portion.log)
+                now = replace(now, has_unnumbered=now.has_unnumbered or is_unnumbered)
             continue
         written, aside = _write_part(job, known, part, sinks)
         pieces += written
@@ -308,22 +336,33 @@ def _write_delivery(job: _Job, known: Pass, sinks: _Sinks) -> Pass:
     return now if copy is None else replace(now, aside=copy, is_void=True)
 
 
+def _write_beside(job: _Job, known: Pass) -> Mapping[str, Sequence[Written]]:
+    """The place of a part that other processes have written -> what became of its portions."""
+    if job.beside is None or job.is_apart:
+        return {}
+    parts = [part for part in job.parts if isinstance(part, Part) and part.place not in known.left_out]
+    return write_beside(job.project, job.catalog, job.delivery, parts, job.label, lambda: job.base, job.beside)
+
+
 def _write_part(job: _Job, known: Pass, part: Part, sinks: _Sinks) -> tuple[list[_Piece], NewFileAside | None]:
     """Read, check and write a part, piece by piece. What came of the pieces; and why it is set aside, if it cannot be read to its end."""
-    source, written = f"{job.delivery.source}/{part.relation}", list[_Piece]()
+    source, written = job.source(part), list[_Piece]()
     upsert, insert_only = job.is_upsert(part.relation), part.relation in job.project.insert_only
     relation = job.relation(part.relation)
-    pieces = check(relation, job.read(part), source, part.place, upsert=upsert, insert_only=insert_only)
-    while True:
-        try:  # around the reading alone: what goes wrong where rows are written is no fault of the part
-            events = next(pieces, None)
-        except InputProblem as problem:
-            if not job.can_set_aside:
-                raise
-            return written, job.set_aside(part, problem)
-        if events is None:
-            return written, None
-        written.append(_write_piece(job, known, events, sinks))
+    for portion in job.portions(part):
+        pieces = check(relation, portion.read(), source, part.place, upsert=upsert, insert_only=insert_only)
+        while True:
+            try:  # around the reading alone: what goes wrong where rows are written is no fault of the part
+                events = next(pieces, None)
+            except InputProblem as problem:
+                if not job.can_set_aside:
+                    raise
+                return written, job.set_aside(part, problem)
+            if events is None:
+                break
+            written.append(_write_piece(job, known, events, sinks))
+        sinks.log.cut()
+    return written, None
 
 
 def _write_piece(job: _Job, known: Pass, events: RelationEvents, sinks: _Sinks) -> _Piece:
@@ -336,14 +375,9 @@ def _write_piece(job: _Job, known: Pass, events: RelationEvents, sinks: _Sinks) 
             split = split_known(job.project, job.catalog, relation, source, rows, upsert=upsert)
             rows = split.fresh
             rejected.append(split.rejected)
-            sinks.batches.count_repeats(split.repeated)
-    else:
-        # In the place of row numbers, which other deliveries have too, offsets that are this delivery's alone; and in a source of
-        # their own, as they say nothing of which numbered events have come.
-        source = f"{source}/rows"
-        if len(rows):
-            place = rows.column_names.index(OFFSET)
-            rows = rows.set_column(place, OFFSET, pc.add(rows[OFFSET], job.base))
+            sinks.log.count_repeats(split.repeated)
+    elif len(rows):
+        source, rows = number_rows(events, job.base)
     rows, sealed = sinks.seals.judge(name, rows)
     rejected.append(sealed)
     lost, judged, again = _NO_EVENTS, None, None
@@ -360,11 +394,8 @@ def _write_piece(job: _Job, known: Pass, events: RelationEvents, sinks: _Sinks) 
     else:
         rejected.append(resolved.rejected)
     sinks.seals.take(name, resolved.rows)
-    for piece in _cut_rows(resolved.rows, piece_rows(job.project.batch_rows)):
-        sinks.batches.add(job.relation(name), source, piece)
-    for table in rejected:
-        shown = table if events.numbered else without_events(table)
-        sinks.batches.leave_out(name, events.source, shown, transactional=is_transactional)
+    write_rows(sinks.log, job.relation(name), source, resolved.rows, piece_rows(job.project.batch_rows))
+    leave_out(sinks.log, events, rejected, transactional=is_transactional)
     return _Piece(name, lost, judged, again, not events.numbered and len(events.rows) > 0)
 
 
@@ -424,7 +455,7 @@ def _take_seals(job: _Job, now: Pass, part: SealPart, sinks: _Sinks) -> NewFileA
     say = sinks.seals.announce if part.announces else sinks.seals.seal
     for events in found:
         for table in (events.rejected, say(part.relation, seal, events.rows)):
-            sinks.batches.leave_out(part.name, source, table if events.numbered else without_events(table))
+            sinks.log.leave_out(part.name, source, table if events.numbered else without_events(table))
     return None
 
 
@@ -473,10 +504,3 @@ def _among(rows: pa.Table, numbers: np.ndarray) -> pa.Array:
 def _count_texts(tables: Iterable[tuple[str, pa.Table]]) -> Counter[tuple[str, str]]:
     """The rows of relations, in whatever order."""
     return Counter((name, text) for name, table in tables if len(table) for text in json_records(table).to_pylist())
-
-
-def _cut_rows(rows: pa.Table, limit: int) -> Iterator[pa.Table]:
-    """The rows in pieces of limited size; none cuts an atomic event in two."""
-    ends = [len(rows)] if len(rows) <= limit else event_cuts([changes(rows[OFFSET].to_numpy())], len(rows), limit)
-    for begin, end in pairwise([0, *ends]):
-        yield rows.slice(begin, end - begin)

@@ -1,10 +1,17 @@
-"""The batches that a drop becomes: stamped, written row group by row group, and not yet in the catalog."""
+"""The files that checked events become, and the batches that these are: nothing of it is in the catalog yet.
+
+A file does not say where its stamps begin, and is of one batch, whichever that will be. So it can be written before anybody knows how many
+rows come before it: by several processes at the same time, each some of the rows. Whoever has what all of them say puts it together.
+"""
 
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass, field
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
+from itertools import chain
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -12,161 +19,246 @@ import pyarrow.compute as pc
 
 from cumulus_ops.catalog.records import LogFile, NewBatch, NewQuarantine
 from cumulus_ops.files.columns import OFFSET, SIGN, VERSION
+from cumulus_ops.files.landed import piece_rows
 from cumulus_ops.files.log_files import KEPT_ROWS, NewFile, close_files, fresh_offsets
 from cumulus_ops.files.projection import as_stored
 from cumulus_ops.project.versions import STATEMENT_BITS, event_version
 from m3.program import Relation
 
-__all__ = ["DropBatches"]
+__all__ = ["LogWriter", "Written", "WrittenLog", "cut_batches", "file_rows"]
+
+
+#: A file of the log has so many pieces of its delivery: half a million rows where a batch may have a million.
+FILE_PIECES = 4
+#: So many small files are open at once, and made durable together.
+OPEN_FILES = 64
+
+
+def file_rows(batch_rows: int) -> int:
+    """How many rows a file of the log has at the most, but for an event that has more."""
+    return min(batch_rows, FILE_PIECES * piece_rows(batch_rows))
+
+
+class WrittenLog(NamedTuple):
+    """A file of the log that is of no batch yet, and how many of its rows are inserts."""
+
+    file: LogFile
+    inserts: int
+
+
+class Written(NamedTuple):
+    """What some rows of a delivery became, in their order: files of the log and of the quarantine, and how many rows had come before."""
+
+    log: tuple[WrittenLog, ...]
+    quarantine: tuple[NewQuarantine, ...]
+    repeats: int
+
+    def discard(self, root: Path) -> None:
+        """Delete the files: they will not be appended."""
+        for path in chain((log.file.path for log in self.log), (file.path for file in self.quarantine)):
+            (root / path).unlink(missing_ok=True)
 
 
 @dataclass
-class _Events:
-    """The log file of one relation; offsets are inclusive. ``offsets``: of all its rows, if they are few."""
+class _Log:
+    """A log file in the making; offsets are inclusive. ``offsets``: of all its rows, if they are few."""
 
     file: NewFile
+    relation: str
     source: str
     min_offset: int
     max_offset: int
+    inserts: int = 0
     offsets: list[np.ndarray] = field(default_factory=list)
+
+    def written(self) -> WrittenLog:
+        file, offsets = self.file, (self.min_offset, self.max_offset)
+        return WrittenLog(
+            LogFile(0, self.relation, file.path, file.rows, self.source, *offsets, file.checksums), self.inserts
+        )
 
 
 @dataclass
 class _Rejected:
-    """The quarantine file of one relation, and how many rows it has of each kind of reason."""
+    """A quarantine file in the making, and how many rows it has of each kind of reason."""
 
     file: NewFile
+    relation: str
     source: str
     transactional: bool
     reasons: Counter[str] = field(default_factory=Counter)
 
+    def written(self) -> NewQuarantine:
+        about = (self.source, dict(self.reasons), self.transactional, self.file.checksums)
+        return NewQuarantine(self.relation, self.file.path, self.file.rows, *about)
+
+
+@dataclass
+class _Part:
+    """What was written since the last cut."""
+
+    log: list[_Log] = field(default_factory=list)
+    quarantine: dict[str, _Rejected] = field(default_factory=dict)
+    repeats: int = 0
+
+    def written(self) -> Written:
+        return Written(
+            tuple(log.written() for log in self.log), tuple(r.written() for r in self.quarantine.values()), self.repeats
+        )
+
+
+class LogWriter:
+    """Writes events and rejected rows in their order, to files under fresh names.
+
+    Args:
+        root: the state folder.
+        limit: how many rows a log file has at the most, but for an event that has more.
+        label: what the names of the files begin with.
+    """
+
+    def __init__(self, root: Path, limit: int, label: str = "") -> None:
+        self._root, self._limit, self._label = root, limit, label
+        self._parts: list[_Part | Written] = []
+        self._part = self._begin()
+        self._open = list[NewFile]()
+
+    def add(self, of: Relation, source: str, rows: pa.Table) -> None:
+        """Write events of a relation: whole atomic events."""
+        if len(rows) == 0:
+            return
+        relation, rows = of.name, as_stored(of, rows)
+        last = self._part.log[-1] if self._part.log else None
+        offsets = rows[OFFSET].to_numpy()
+        lowest, highest = int(offsets[0]), int(offsets[-1])
+        # Stamps follow the order of rows, so a file goes on only as long as no other has begun.
+        if (
+            last is None
+            or (last.relation, last.source) != (relation, source)
+            or last.file.rows + len(rows) > self._limit
+        ):
+            if last is not None and last.file.rows + len(rows) > self._limit:
+                self._close([last.file])
+            schema = rows.schema.append(pa.field(VERSION, pa.int64()))
+            last = _Log(self._new_file(f"log/{relation}", schema), relation, source, lowest, highest)
+            self._part.log.append(last)
+        stamps = np.arange(last.file.rows, last.file.rows + len(rows), dtype=np.int64) << STATEMENT_BITS
+        last.file.write(rows.append_column(VERSION, pa.array(stamps)))
+        last.offsets = [*last.offsets, offsets] if last.file.rows <= KEPT_ROWS else []
+        last.min_offset, last.max_offset = min(last.min_offset, lowest), max(last.max_offset, highest)
+        last.inserts += int(np.count_nonzero(rows[SIGN].to_numpy() > 0))
+
+    def count_repeats(self, rows: int) -> None:
+        """Count rows that the log has already."""
+        self._part.repeats += rows
+
+    def leave_out(self, relation: str, source: str, rejected: pa.Table, *, transactional: bool = False) -> None:
+        """Write rejected rows to the quarantine."""
+        if len(rejected) == 0:
+            return
+        if relation not in self._part.quarantine:
+            file = self._new_file(f"quarantine/{relation}", rejected.schema)
+            self._part.quarantine[relation] = _Rejected(file, relation, source, transactional)
+        self._part.quarantine[relation].file.write(rejected)
+        counts = pc.value_counts(rejected["kind"])
+        kinds = zip(counts.field("values").to_pylist(), counts.field("counts").to_pylist(), strict=True)
+        self._part.quarantine[relation].reasons.update(dict(kinds))
+
+    def cut(self) -> None:
+        """Have what comes now written to other files."""
+        if self._part.log or self._part.quarantine:
+            self._part = self._begin()
+
+    def adopt(self, written: Written) -> None:
+        """Take what others have written of the rows that come next."""
+        self._parts.append(written)
+        self._part = self._begin()
+
+    def finish(self) -> list[Written]:
+        """What was written, from cut to cut; all of it is durable."""
+        self._close(self._open)
+        mine = [part for part in self._parts if isinstance(part, _Part)]
+        for log in (log for part in mine for log in part.log if log.offsets):
+            fresh_offsets.put(log.file.path, np.concatenate(log.offsets))
+        return [part.written() if isinstance(part, _Part) else part for part in self._parts]
+
+    def discard(self) -> None:
+        """Delete what was written: it will not be appended."""
+        for part in self._parts:
+            if isinstance(part, Written):
+                part.discard(self._root)
+                continue
+            for file in (*(log.file for log in part.log), *(r.file for r in part.quarantine.values())):
+                file.discard()
+
+    def _begin(self) -> _Part:
+        part = _Part()
+        self._parts.append(part)
+        return part
+
+    def _new_file(self, folder: str, schema: pa.Schema) -> NewFile:
+        if len(self._open) == OPEN_FILES:
+            self._close(self._open)
+        file = NewFile(self._root, folder, schema, self._label)
+        self._open.append(file)
+        return file
+
+    def _close(self, files: list[NewFile]) -> None:
+        close_files(files)
+        self._open = [file for file in self._open if file not in files]
+
 
 @dataclass
 class _Batch:
-    """A batch in the making. ``sequence`` is the place of its first event in the coordinator's epoch."""
+    """A batch in the making."""
 
-    sequence: int
     inserts: int = 0
     deletes: int = 0
     duplicates: int = 0
-    log: dict[str, _Events] = field(default_factory=dict)
-    quarantine: dict[str, _Rejected] = field(default_factory=dict)
+    log: list[LogFile] = field(default_factory=list)
+    quarantine: list[NewQuarantine] = field(default_factory=list)
 
     @property
     def rows(self) -> int:
         return self.inserts + self.deletes
 
-    def files(self) -> list[NewFile]:
-        return [*(e.file for e in self.log.values()), *(r.file for r in self.quarantine.values())]
 
-
-class DropBatches:
-    """Takes a drop's events in their order, and starts another batch when one is full.
+def cut_batches(
+    written: Iterable[Written], coordinator: int, drop: str, epoch: int, sequence: int, limit: int, space: str = ""
+) -> list[NewBatch]:
+    """The batches that the files of a drop are, in their order, and where the stamps of each file begin.
 
     Args:
-        root: the state folder.
+        written: what was written of it.
         coordinator: whose drop it is.
         drop: its name.
         epoch: the coordinator's open epoch.
         sequence: the place in it of the next event.
-        limit: how many rows a batch has at the most.
-        label: what the names of its files begin with.
+        limit: how many rows a batch has at the most, but for a file that has more.
         space: whose names ``drop`` is among.
+
+    Returns:
+        at least one batch.
+
+    Raises:
+        InputProblem: the epoch has no room for so many events.
     """
-
-    def __init__(
-        self,
-        root: Path,
-        coordinator: int,
-        drop: str,
-        epoch: int,
-        sequence: int,
-        limit: int,
-        label: str = "",
-        space: str = "",
-    ) -> None:
-        self._root, self._coordinator, self._drop, self._epoch = root, coordinator, drop, epoch
-        self._space = space
-        self._limit, self._label = limit, label
-        self._batches = [_Batch(sequence)]
-
-    def add(self, of: Relation, source: str, rows: pa.Table) -> None:
-        """Stamp and write events of a relation: whole atomic events, which stay in one batch."""
-        if len(rows) == 0:
-            return
-        relation, rows = of.name, as_stored(of, rows)
-        batch = self._batches[-1]
-        # An event with more rows than a batch may have is a batch by itself.
-        if batch.rows and batch.rows + len(rows) > self._limit:
-            close_files(batch.files())
-            self._batches.append(batch := _Batch(batch.sequence + batch.rows))
-        sequence = batch.sequence + batch.rows
-        event_version(self._epoch, self._coordinator, sequence + len(rows) - 1)  # checks the bounds
-        first = event_version(self._epoch, self._coordinator, sequence)
-        stamps = first + (np.arange(len(rows), dtype=np.int64) << STATEMENT_BITS)
-        rows = rows.append_column(VERSION, pa.array(stamps))
-        offsets = rows[OFFSET].to_numpy()
-        lowest, highest = int(offsets[0]), int(offsets[-1])
-        if relation not in batch.log:
-            file = NewFile(self._root, f"log/{relation}", rows.schema, self._label)
-            batch.log[relation] = _Events(file, source, lowest, highest)
-        events = batch.log[relation]
-        events.file.write(rows)
-        events.offsets = [*events.offsets, offsets] if events.file.rows <= KEPT_ROWS else []
-        events.min_offset, events.max_offset = min(events.min_offset, lowest), max(events.max_offset, highest)
-        inserts = int(np.count_nonzero(rows[SIGN].to_numpy() > 0))
-        batch.inserts += inserts
-        batch.deletes += len(rows) - inserts
-
-    def count_repeats(self, rows: int) -> None:
-        """Count rows that the log has already."""
-        self._batches[-1].duplicates += rows
-
-    def leave_out(self, relation: str, source: str, rejected: pa.Table, *, transactional: bool = False) -> None:
-        """Write rejected rows to the quarantine."""
-        batch = self._batches[-1]
-        if len(rejected) == 0:
-            return
-        if relation not in batch.quarantine:
-            file = NewFile(self._root, f"quarantine/{relation}", rejected.schema, self._label)
-            batch.quarantine[relation] = _Rejected(file, source, transactional)
-        batch.quarantine[relation].file.write(rejected)
-        counts = pc.value_counts(rejected["kind"])
-        kinds = zip(counts.field("values").to_pylist(), counts.field("counts").to_pylist(), strict=True)
-        batch.quarantine[relation].reasons.update(dict(kinds))
-
-    def finish(self) -> list[NewBatch]:
-        """What the catalog is to append: at least one batch; all files are durable."""
-        close_files(self._batches[-1].files())
-        for events in (events for batch in self._batches for events in batch.log.values() if events.offsets):
-            fresh_offsets.put(events.file.path, np.concatenate(events.offsets))
-        new = []
-        for part, batch in enumerate(self._batches):
-            span = (batch.sequence, batch.sequence + batch.rows)
-            quarantined = sum(r.file.rows for r in batch.quarantine.values())
-            counts = (batch.inserts, batch.deletes, quarantined, batch.duplicates)
-            log = tuple(
-                LogFile(0, relation, e.file.path, e.file.rows, e.source, e.min_offset, e.max_offset, e.file.checksums)
-                for relation, e in batch.log.items()
-            )
-            quarantine = tuple(
-                NewQuarantine(
-                    relation,
-                    r.file.path,
-                    r.file.rows,
-                    r.source,
-                    dict(r.reasons),
-                    r.transactional,
-                    r.file.checksums,
-                )
-                for relation, r in batch.quarantine.items()
-            )
-            whose = (self._coordinator, self._drop, self._epoch)
-            new.append(NewBatch(*whose, *span, *counts, log, quarantine, part, space=self._space))
-        return new
-
-    def discard(self) -> None:
-        """Delete what was written: it will not be appended."""
-        for batch in self._batches:
-            for file in batch.files():
-                file.discard()
+    batches, end = [_Batch()], sequence
+    for part in written:
+        for file, inserts in part.log:
+            if batches[-1].rows and batches[-1].rows + file.rows > limit:
+                batches.append(_Batch())
+            batch, first = batches[-1], event_version(epoch, coordinator, end)
+            end += file.rows
+            event_version(epoch, coordinator, end - 1)  # checks the bounds
+            batch.log.append(replace(file, first_version=first))
+            batch.inserts += inserts
+            batch.deletes += file.rows - inserts
+        batches[-1].quarantine += part.quarantine
+        batches[-1].duplicates += part.repeats
+    new, end = list[NewBatch](), sequence
+    for place, batch in enumerate(batches):
+        counts = (batch.inserts, batch.deletes, sum(q.rows for q in batch.quarantine), batch.duplicates)
+        span, end = (end, end + batch.rows), end + batch.rows
+        files = (tuple(batch.log), tuple(batch.quarantine))
+        new.append(NewBatch(coordinator, drop, epoch, *span, *counts, *files, place, space=space))
+    return new

@@ -24,6 +24,7 @@ from cumulus_ops.append.delivery import PRODUCER, SEAL
 from cumulus_ops.files.casting import cast_exact, is_readable_as, is_repeating_text, plain_text
 from cumulus_ops.files.columns import EVENT, OFFSET, OP, REJECTED_SCHEMA, SIGN, UPDATE, RawFile, bad_columns
 from cumulus_ops.files.formats import format_of, read_raw
+from cumulus_ops.files.parquet import Groups
 from cumulus_ops.project.errors import InputProblem
 from cumulus_ops.project.settings import LEAST_MEMORY, OP_WORDS, LandingSettings
 from m3.datatypes import INT, Type
@@ -405,7 +406,12 @@ def read_relation(
 
 
 def read_rows(
-    relation: Relation, path: Path, rows: int, settings: LandingSettings = PLAIN, memory: int = LEAST_MEMORY
+    relation: Relation,
+    path: Path,
+    rows: int,
+    settings: LandingSettings = PLAIN,
+    memory: int = LEAST_MEMORY,
+    groups: Groups | None = None,
 ) -> Iterator[RawFile]:
     """Reads a file of a relation, in pieces that no event crosses, which :func:`check` then checks.
 
@@ -415,11 +421,12 @@ def read_rows(
         rows: the most rows of a piece, where the format allows it.
         settings: how files of the relation are read.
         memory: the bytes that reading may hold: about a quarter of them for a piece.
+        groups: the row groups of a Parquet file that are read; None for all.
 
     Raises:
         InputProblem: it is unreadable, lacks a column, or is too large; possibly after the first pieces.
     """
-    return read_raw(path, relation, rows, settings, memory)
+    return read_raw(path, relation, rows, settings, memory, groups)
 
 
 def check(

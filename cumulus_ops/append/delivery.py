@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import datetime
 import shutil
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Protocol
 
 import numpy as np
 import pyarrow as pa
@@ -18,13 +19,28 @@ from cumulus_ops.project.errors import InputProblem
 from cumulus_ops.project.settings import Project
 from m3.program import Relation
 
-__all__ = ["PRODUCER", "RETRIES", "SEAL", "TABLES", "Delivery", "Part", "SealPart", "land_tables"]
+__all__ = ["PRODUCER", "RETRIES", "SEAL", "TABLES", "Delivery", "Hashing", "Part", "Portion", "SealPart", "land_tables"]
 
 
 #: What the names of files with values of a seal end in, before their format.
 SEAL, PRODUCER = "seal", "producer"
 #: The space of names of retries, which end in the label of what is retried. No source is called so.
 RETRIES = "/"
+
+
+@dataclass(frozen=True)
+class Portion:
+    """Some rows of a part that can be read by themselves: no event has rows in two portions.
+
+    ``read`` yields them, as a part's does; it can be pickled, and called in any process that reaches the file. ``rows``: about how many they are.
+    ``is_numbered``: whether their events have numbers, None if nobody has looked; ``lowest`` and ``highest`` (inclusive) of these, None if they are not known.
+    """
+
+    read: Callable[[], Iterator[RawFile]]
+    rows: int
+    is_numbered: bool | None = None
+    lowest: int | None = None
+    highest: int | None = None
 
 
 @dataclass(frozen=True)
@@ -35,13 +51,14 @@ class Part:
     in pieces that no event crosses; it may be called again, and yields the same. If it raises an
     :class:`~cumulus_ops.project.errors.InputProblem`, all of the part is set aside, and the rest of its delivery goes on, if it can be read later: it
     is a file of a drop. A source with a position stands still. ``read_apart`` yields the same, read by a process of its own: for when others
-    have died of it; None if that cannot be.
+    have died of it; None if that cannot be. ``portions`` are the same rows in the same order; None if they can only be read as a whole.
     """
 
     relation: str
     place: str
     read: Callable[[], Iterator[RawFile]]
     read_apart: Callable[[], Iterator[RawFile]] | None = None
+    portions: Callable[[], Sequence[Portion]] | None = None
 
 
 @dataclass(frozen=True)
@@ -69,6 +86,19 @@ class SealPart:
         return f"{self.relation}.{self.seal}.{PRODUCER if self.announces else SEAL}"
 
 
+class Hashing(Protocol):
+    """Hashes the files of a delivery, here or elsewhere."""
+
+    def hash_here(self) -> None:
+        """Begin to, in a thread, unless it has begun."""
+
+    def hash_calls(self) -> Sequence[Callable[[], object]]:
+        """What to call to hash each file; they can be pickled, and called in any process that reaches the files."""
+
+    def take_hashes(self, found: Sequence[object]) -> None:
+        """Take what these have returned, in their order."""
+
+
 @dataclass(frozen=True)
 class Delivery:
     """What is appended at once.
@@ -85,7 +115,7 @@ class Delivery:
     or rejected together.
 
     ``taken`` is called when all is read, and says what that was; it raises :class:`~cumulus_ops.project.errors.NotYet` if it changed meanwhile.
-    ``intake`` is recorded with it. ``place`` is where it lies, for people.
+    ``intake`` is recorded with it. ``place`` is where it lies, for people. ``hashing`` hashes its files, None if it has none.
 
     ``trial`` is called before it is read where processes have died of that: it reads it in one of its own, and raises
     :class:`~cumulus_ops.project.errors.SetupProblem` if that dies, too. ``apart``: one is known to have died, and its parts are read apart at once.
@@ -103,6 +133,7 @@ class Delivery:
     place: str = ""
     trial: Callable[[], None] | None = None
     apart: bool = False
+    hashing: Hashing | None = None
 
     def space(self, coordinator: int) -> str:
         """Among whose names its name is: those of drops (""), of a source (its name), or of retries. A drop's name is anybody's choice, and

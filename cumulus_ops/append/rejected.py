@@ -9,23 +9,26 @@ from dataclasses import replace
 from functools import reduce
 from itertools import pairwise
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from cumulus_ops.append.batches import DropBatches
-from cumulus_ops.catalog.catalog import Catalog
+from cumulus_ops.append.batches import LogWriter, cut_batches
 from cumulus_ops.catalog.records import Batch, LogFile, NewBatch, Step
-from cumulus_ops.files.columns import EVENT, OFFSET, OP, REJECTED_SCHEMA, SIGN, UPDATE, VERSION, Malformed, RawFile
+from cumulus_ops.files.columns import EVENT, OFFSET, OP, REJECTED_SCHEMA, SIGN, UPDATE, Malformed, RawFile
 from cumulus_ops.files.formats import by_newest_names
 from cumulus_ops.files.landed import changes, event_cuts
-from cumulus_ops.files.log_files import NewFile, OpenLog, StoredFile, read_log, read_rows
+from cumulus_ops.files.log_files import StoredFile, copy_file, read_log, read_rows
 from cumulus_ops.keys.stage import KeyStage, move, take_out
 from cumulus_ops.project.errors import IntegrityProblem
 from cumulus_ops.project.settings import LandingSettings, Project
 from cumulus_ops.project.versions import event_version
 from m3.program import Relation
+
+if TYPE_CHECKING:  # tasks import this, and no catalog
+    from cumulus_ops.catalog.catalog import Catalog
 
 __all__ = [
     "drop",
@@ -339,11 +342,11 @@ def _write_again(
 ) -> NewBatch:
     """A batch of some rows."""
     events = sum(len(rows) for _, rows in kept)
-    limit = max(1, events)
-    batches = DropBatches(project.state, batch.coordinator, batch.drop, *position, limit, step.label, batch.space)
+    writer = LogWriter(project.state, max(1, events), step.label)
     for file, rows in kept:
-        batches.add(project.relation(file.relation), file.source, rows)
-    return replace(batches.finish()[0], part=_next_part(catalog, batch))
+        writer.add(project.relation(file.relation), file.source, rows)
+    (new,) = cut_batches(writer.finish(), batch.coordinator, batch.drop, *position, max(1, events), batch.space)
+    return replace(new, part=_next_part(catalog, batch))
 
 
 def _next_part(catalog: Catalog, batch: Batch) -> int:
@@ -359,15 +362,5 @@ def _read_log_rows(project: Project, file: LogFile) -> pa.Table:
 
 
 def _copy_later(project: Project, file: LogFile, shift: int, label: str) -> LogFile:
-    """A copy of a log file whose versions are all later by ``shift``, row group by row group."""
-    with OpenLog(project.state, file) as log:
-        copy: NewFile | None = None
-        for group in range(len(log.groups)):
-            table = log.read(groups=[group])
-            versions = table[VERSION].combine_chunks().to_numpy() + np.int64(shift)
-            table = table.set_column(table.column_names.index(VERSION), VERSION, pa.array(versions))
-            copy = copy or NewFile(project.state, f"log/{file.relation}", table.schema, label)
-            copy.write(table)
-        assert copy is not None  # a log file has rows
-        copy.close()
-    return replace(file, path=copy.path, checksums=copy.checksums)
+    """A copy of a log file whose versions are all later by ``shift``: they count from what the catalog says."""
+    return replace(file, path=copy_file(project.state, file, label), first_version=file.first_version + shift)

@@ -292,7 +292,7 @@ def clock_s(connection: Connection) -> float:
 
 
 #: The newest migration.
-SCHEMA = "0034"
+SCHEMA = "0035"
 
 Result = TypeVar("Result")
 BUSY_TIMEOUT_MS = 60_000

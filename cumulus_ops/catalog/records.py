@@ -269,8 +269,9 @@ class ProgramRecord:
 
 @dataclass(frozen=True)
 class LogFile:
-    """One relation's events of one batch; ``path`` is relative to the state folder, offsets are inclusive. ``checksums``: of its blocks, see
-    :mod:`cumulus_ops.files.log_files`; None of a file of old."""
+    """Events of one relation in one batch; ``path`` is relative to the state folder, offsets are inclusive. ``checksums``: of its blocks, see
+    :mod:`cumulus_ops.files.log_files`; None of a file of old. ``first_version``: the stamp of its first row; in the file, stamps count from there. Files
+    of old have them whole, and 0 here."""
 
     batch: int
     relation: str
@@ -280,6 +281,7 @@ class LogFile:
     min_offset: int
     max_offset: int
     checksums: str | None = None
+    first_version: int = 0
 
 
 @dataclass(frozen=True)

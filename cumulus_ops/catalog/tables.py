@@ -225,6 +225,7 @@ log_file = Table(
     Column("min_offset", BigInteger, nullable=False),  # inclusive
     Column("max_offset", BigInteger, nullable=False),  # inclusive
     Column("checksums", Text),  # CRC-32 of each 64 KiB, in hexadecimal digits; NULL of files of old
+    Column("first_version", BigInteger, nullable=False, server_default="0"),  # added to the stamps in the file
 )
 
 #: The rows of relations as of committed epochs (docs/adr/0065).

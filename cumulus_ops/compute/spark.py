@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import logging
 import os
+import pickle
 import re
 import socket
 import sys
@@ -16,6 +17,8 @@ from contextlib import suppress
 from threading import Lock, Thread
 from typing import IO, TYPE_CHECKING, Any
 from urllib.parse import urlsplit
+
+import pyarrow as pa
 
 from cumulus_ops.catalog.records import NewRun
 from cumulus_ops.compute.apply import ApplyTask
@@ -136,6 +139,8 @@ def log_lines(lines: Iterable[str]) -> None:
 #: What Spark forks its Python workers from; a server that a project connects to has this in its own configuration.
 WORKER_DAEMON = "cumulus_ops.compute.worker_daemon"
 EMPTY_MESSAGE = ("'' as kind", "'' as name", "cast('' as binary) as payload")
+#: What a call returns, pickled.
+RETURNED = "returned binary"
 WARM_UPS = 3
 #: How often a session asks its server again, and how many milliseconds it waits before: six seconds in all, where Spark's own policy waits ten minutes.
 RETRIES, RETRY_MS = 8, 1_000
@@ -334,6 +339,13 @@ class SparkExecutor:
         frame = self.session.range(0, len(tasks), 1, len(tasks)).mapInArrow(_whole_steps(tasks), RESULT)
         return [StepResult.from_json(row[0]) for row in frame.collect()]
 
+    def call_beside(self, rows: int, calls: Sequence[Callable[[], Any]]) -> list[Any] | None:
+        """See :class:`~cumulus_ops.append.portions.CallBeside`: each call is a task of one job. Nothing is done twice, so that is worth it as soon as a job is."""
+        if rows < self._settings.rows_per_task or len(calls) < 2 or _tasks_at_once(self.session) < 2:
+            return None
+        frame = self.session.range(0, len(calls), 1, len(calls)).mapInArrow(_called(calls), RETURNED)
+        return [pickle.loads(row[0]) for row in frame.collect()]
+
     def _run_levels(self, task: RefreshTask | CorrectTask, tasks: int) -> StepResult:
         results: list[StepResult] = []
 
@@ -399,6 +411,17 @@ def _plan_made(plan: ProgramPlan) -> Callable[[Batches], Batches]:
 
 def _passed_on(batches: Batches) -> Batches:
     yield from batches
+
+
+def _called(calls: Sequence[Callable[[], Any]]) -> Callable[[Batches], Batches]:
+    """Makes the calls with the numbers that it is sent."""
+
+    def step(batches: Batches) -> Batches:
+        for batch in batches:
+            for number in batch.column(0).to_pylist():
+                yield pa.record_batch([pa.array([pickle.dumps(calls[number]())], pa.binary())], ["returned"])
+
+    return step
 
 
 def _whole_steps(tasks: Sequence[Task]) -> Callable[[Batches], Batches]:

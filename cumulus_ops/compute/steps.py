@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import astuple, dataclass, replace
 from functools import lru_cache
 from pathlib import Path
-from typing import NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 import pyarrow as pa
@@ -447,6 +447,10 @@ class Executor(Protocol):
         """Run one task to its end and return what it wrote."""
         ...
 
+    def call_beside(self, rows: int, calls: Sequence[Callable[[], Any]]) -> list[Any] | None:
+        """See :class:`~cumulus_ops.append.portions.CallBeside`."""
+        ...
+
     def close(self) -> None:
         """Release what the executor holds."""
         ...
@@ -476,6 +480,9 @@ class InProcess:
         """See :class:`Executor`."""
 
         return run_step(task)
+
+    def call_beside(self, rows: int, calls: Sequence[Callable[[], Any]]) -> None:
+        """See :class:`Executor`: there is no other process."""
 
     def close(self) -> None:
         """Nothing to release."""

@@ -15,7 +15,7 @@ from dataclasses import replace
 
 import pyarrow as pa
 
-from cumulus_ops.append.batches import DropBatches
+from cumulus_ops.append.batches import LogWriter, cut_batches
 from cumulus_ops.compute.reading import StoredRuns
 from cumulus_ops.compute.refresh import is_passed
 from cumulus_ops.epochs.minibatch import apply_or_set_aside
@@ -91,14 +91,13 @@ def _append(rt: Runtime, coordinator: int, epoch: int, moment: datetime.datetime
         here, sequence = rt.catalog.members.position(coordinator)
         if here != epoch:
             return None
-        stamps = (epoch, sequence, 1, step.label, SPACE)
-        batches = DropBatches(rt.project.state, coordinator, f"tick of epoch {epoch}", *stamps)
-        batches.add(CLOCK_RELATION, SPACE, rows)
-        (new,) = batches.finish()
+        writer = LogWriter(rt.project.state, 1, step.label)
+        writer.add(CLOCK_RELATION, SPACE, rows)
+        (new,) = cut_batches(writer.finish(), coordinator, f"tick of epoch {epoch}", epoch, sequence, 1, SPACE)
         try:
             return rt.catalog.log.append([replace(new, inserts=0, tick=at)])[0]
         except Conflict:
-            batches.discard()
+            writer.discard()
             return None
 
 

@@ -20,7 +20,7 @@ from cumulus_ops.files.columns import EVENT, OP, RawFile, relation_schema
 from cumulus_ops.files.csv_files import read_csv
 from cumulus_ops.files.json_files import read_json
 from cumulus_ops.files.landed import check_signature
-from cumulus_ops.files.parquet import read_parquet
+from cumulus_ops.files.parquet import Groups, read_parquet
 from cumulus_ops.project.errors import ColumnsWait, InputProblem
 from cumulus_ops.project.settings import LandingSettings
 from m3.program import Relation
@@ -52,7 +52,9 @@ def format_of(name: str) -> tuple[str, str]:
     return stem, FORMATS.get(f"{dot}{suffix}".lower(), "")
 
 
-def read_raw(path: Path, relation: Relation, rows: int, settings: LandingSettings, memory: int) -> Iterator[RawFile]:
+def read_raw(
+    path: Path, relation: Relation, rows: int, settings: LandingSettings, memory: int, groups: Groups | None = None
+) -> Iterator[RawFile]:
     """Reads one file of a drop, in pieces that no atomic event crosses.
 
     Args:
@@ -61,6 +63,7 @@ def read_raw(path: Path, relation: Relation, rows: int, settings: LandingSetting
         rows: Parquet whose events are in order comes in pieces of at most so many rows.
         settings: how the files of the relation are read.
         memory: the bytes that may be held.
+        groups: the row groups of a Parquet file that are read; None for all.
 
     Raises:
         InputProblem: the file cannot be read, or has not the relation's columns.
@@ -75,7 +78,7 @@ def read_raw(path: Path, relation: Relation, rows: int, settings: LandingSetting
         check_signature(path, kind, memory)
         match kind:
             case "parquet":
-                raws = read_parquet(path, schema.names, rows, memory)
+                raws = read_parquet(path, schema.names, rows, memory, groups)
             case "csv":
                 raws = read_csv(path, schema.names, settings, memory)
             case _:

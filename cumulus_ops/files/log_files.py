@@ -11,6 +11,7 @@ from __future__ import annotations
 import contextlib
 import io
 import os
+import shutil
 import uuid
 import zlib
 from collections.abc import Iterator, Sequence
@@ -24,6 +25,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from cumulus_ops.catalog.records import LogFile, QuarantinedRows
@@ -48,12 +50,14 @@ __all__ = [
     "SummedFile",
     "check_file",
     "close_files",
+    "copy_file",
     "fresh_offsets",
     "hash_rows",
     "read_fresh",
     "read_log",
     "read_rows",
     "verify_log",
+    "with_stamps",
     "write_parquet",
 ]
 
@@ -209,7 +213,8 @@ class OpenLog:
         with _naming(self._place, self._file):
             wanted = None if columns is None else list(columns)
             table = self._parquet.read_row_groups(list(chosen), columns=wanted, use_threads=False)
-            return table if columns is None else table.select(list(columns))
+            table = table if columns is None else table.select(list(columns))
+            return with_stamps(table, self._file) if isinstance(self._file, LogFile) else table
 
     def read_rows(self, relation: Relation, columns: Sequence[str], groups: Sequence[int] | None = None) -> pa.Table:
         """The same, of a log file, as a relation has its columns now (:mod:`cumulus_ops.files.projection`).
@@ -222,12 +227,21 @@ class OpenLog:
             return as_declared(relation, columns, self.read(names, groups))
 
 
+def with_stamps(table: pa.Table, file: LogFile) -> pa.Table:
+    """Rows as a log file has them, with their stamps, if these were read: in a file they count from the first one's, which the catalog alone has."""
+    if not file.first_version or VERSION not in table.column_names:
+        return table
+    stamps = pc.add(table[VERSION], file.first_version)
+    return table.set_column(table.column_names.index(VERSION), VERSION, stamps)
+
+
 def read_fresh(file: LogFile, relation: Relation, columns: Sequence[str]) -> pa.Table | None:
     """The rows of a log file that this process has just written, as :func:`read_rows` has them, without looking at the file; None of any other."""
     table = fresh_rows.take(file.path)
     if table is None:
         return None
-    return as_declared(relation, columns, table.select(names_in_file(relation, columns, table.column_names)))
+    rows = with_stamps(table.select(names_in_file(relation, columns, table.column_names)), file)
+    return as_declared(relation, columns, rows)
 
 
 def read_log(root: Path, file: StoredFile, columns: Sequence[str] | None = None) -> pa.Table:
@@ -401,7 +415,7 @@ class NewFile:
 
     def __init__(self, root: Path, folder: str, schema: pa.Schema, label: str = "", *, is_hashed: bool = False) -> None:
         self._is_hashed = is_hashed
-        self.path = f"{folder}/{label}{uuid.uuid4().hex}.parquet"
+        self.path = _fresh_path(folder, label)
         self.place = root / self.path
         self.rows = 0
         self.total = 0
@@ -486,6 +500,26 @@ def close_files(files: Sequence[NewFile]) -> None:
     elif files:
         with ThreadPoolExecutor(min(len(files), SYNCED), "sync") as pool:
             list(pool.map(NewFile._sync, files))
+
+
+def copy_file(root: Path, file: LogFile, label: str) -> str:
+    """Copy a log file, durably, under a fresh name that begins with a step's ``label``; returns its path relative to ``root``.
+
+    Raises:
+        IntegrityProblem: it is not what was written.
+    """
+    check_file(root, file)
+    path = _fresh_path(f"log/{file.relation}", label)
+    with (root / file.path).open("rb") as source, (root / path).open("wb") as copy:
+        shutil.copyfileobj(source, copy)
+        copy.flush()
+        os.fsync(copy.fileno())
+    sync_folder((root / path).parent)
+    return path
+
+
+def _fresh_path(folder: str, label: str) -> str:
+    return f"{folder}/{label}{uuid.uuid4().hex}.parquet"
 
 
 def write_parquet(root: Path, folder: str, table: pa.Table) -> str:

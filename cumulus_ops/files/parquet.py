@@ -1,14 +1,17 @@
-"""Reading landed Parquet files, in pieces of limited size where the order of their events allows it."""
+"""Reading landed Parquet files, in pieces of limited size where the order of their events allows it; and cutting them into portions that
+can be read by themselves, as their footers say."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from cumulus_ops.files.columns import EVENT, RawFile, found_columns, ignored_columns
@@ -16,7 +19,7 @@ from cumulus_ops.files.landed import PIECE_ROWS, UNFOLDING, changes, event_cuts,
 from cumulus_ops.project.errors import InputProblem
 from cumulus_ops.project.versions import SEQUENCES_MAX
 
-__all__ = ["read_parquet"]
+__all__ = ["Groups", "read_groups", "read_parquet"]
 
 
 #: A piece may take so much of the memory.
@@ -27,8 +30,70 @@ VALUE_BYTES = 16
 LONG_TEXT = 4096
 
 
-def read_parquet(path: Path, wanted: Sequence[str], rows: int, memory: int) -> Iterator[RawFile]:
-    """Reads a file as typed in the file; see :func:`~cumulus_ops.files.formats.read_raw`.
+@dataclass(frozen=True)
+class Groups:
+    """Row groups of a file, from ``begin`` to ``end`` (exclusive), which have ``rows`` rows, behind ``before`` others. Their events have numbers from ``lowest`` to
+    ``highest`` (inclusive), and no others have any of these; both are None if events have no numbers, or it is the whole file, of which nobody has looked."""
+
+    begin: int
+    end: int
+    rows: int
+    before: int
+    lowest: int | None = None
+    highest: int | None = None
+
+
+def read_groups(path: Path, rows: int) -> tuple[list[Groups], bool]:
+    """Cut a file into portions that no event crosses, as far as its footer says where that may be done. No row is read.
+
+    Args:
+        path: the file.
+        rows: portions have so many rows, or one row group, which may have more.
+
+    Returns:
+        the portions, and whether the events have numbers.
+
+    Raises:
+        InputProblem, ArrowException, OSError: it is no file that can be read.
+    """
+    descriptor = file_on_disk(path)
+    try:
+        with pa.OSFile(f"/dev/fd/{descriptor}") as source:
+            footer = pq.read_metadata(source)
+    finally:
+        os.close(descriptor)
+    schema = footer.schema.to_arrow_schema()
+    event = found_columns(path, schema.names, [EVENT]).get(EVENT)
+    sizes = [footer.row_group(i).num_rows for i in range(footer.num_row_groups)]
+    spans: list[tuple[int | None, int | None]] = [(None, None)] * len(sizes)
+    if event is not None and pa.types.is_int64(schema.field(event).type):
+        spans = [_read_span(chunk) for chunk in _find_chunks(footer, [schema.names[event]])[schema.names[event]]]
+    is_cut = [
+        before is not None and after is not None and before < after for (_, before), (after, _) in pairwise(spans)
+    ]
+    if event is not None and not all(is_cut):
+        return [Groups(0, len(sizes), footer.num_rows, 0)], True
+    found, begin = list[Groups](), 0
+    for end in range(1, len(sizes) + 1):
+        if end == len(sizes) or sum(sizes[begin : end + 1]) > rows:
+            found.append(
+                Groups(begin, end, sum(sizes[begin:end]), sum(sizes[:begin]), spans[begin][0], spans[end - 1][1])
+            )
+            begin = end
+    return found or [Groups(0, 0, 0, 0)], event is not None
+
+
+def _read_span(chunk: pq.ColumnChunkMetaData) -> tuple[int | None, int | None]:
+    """The lowest and the highest number of a row group's events, if its footer says so, and that none is missing."""
+    said = chunk.statistics
+    is_said = said is not None and said.has_min_max and said.has_null_count and not said.null_count
+    return (said.min, said.max) if is_said else (None, None)
+
+
+def read_parquet(
+    path: Path, wanted: Sequence[str], rows: int, memory: int, groups: Groups | None = None
+) -> Iterator[RawFile]:
+    """Reads a file as typed in the file, or some row groups of it; see :func:`~cumulus_ops.files.formats.read_raw`.
 
     A file of several pieces is first read for the order of its events alone. Where they are out of order or missing, an
     event may have rows anywhere, and all comes as one piece. Files without events come in pieces of any rows.
@@ -36,13 +101,21 @@ def read_parquet(path: Path, wanted: Sequence[str], rows: int, memory: int) -> I
     descriptor = file_on_disk(path)
     try:
         with pa.OSFile(f"/dev/fd/{descriptor}") as source:
-            yield from _read(path, source, wanted, rows, memory)
+            yield from _read(path, source, wanted, rows, memory, groups)
     finally:
         os.close(descriptor)
 
 
-def _read(path: Path, source: pa.NativeFile, wanted: Sequence[str], rows: int, memory: int) -> Iterator[RawFile]:
+def _read(
+    path: Path, source: pa.NativeFile, wanted: Sequence[str], rows: int, memory: int, groups: Groups | None
+) -> Iterator[RawFile]:
     footer = pq.read_metadata(source)
+    groups = groups or Groups(0, footer.num_row_groups, footer.num_rows, 0)
+    if (
+        groups.end > footer.num_row_groups
+        or sum(footer.row_group(i).num_rows for i in range(groups.begin, groups.end)) != groups.rows
+    ):
+        raise _say_changed(path)
     schema = footer.schema.to_arrow_schema()
     places = found_columns(path, schema.names, wanted)
     names = {name: schema.names[place] for name, place in places.items()}
@@ -70,8 +143,9 @@ def _read(path: Path, source: pa.NativeFile, wanted: Sequence[str], rows: int, m
     ) as file:
         columns = list(names.values())
         limit = memory // SHARE // (VALUE_BYTES * max(1, len(columns)))
-        ordered = _find_ends(file, footer.num_rows, min(rows, batch), names.get(EVENT))
-        ends = ordered or [footer.num_rows]
+        chosen, total = range(groups.begin, groups.end), groups.rows
+        ordered = _find_ends(file, chosen, total, min(rows, batch), names.get(EVENT))
+        ends = ordered or [total]
         begins = [0, *ends]
         if max(b - a for a, b in pairwise(begins)) > max(limit, PIECE_ROWS):
             if ordered is not None:
@@ -79,12 +153,30 @@ def _read(path: Path, source: pa.NativeFile, wanted: Sequence[str], rows: int, m
             message = "has events that are not in order, and is too large to be sorted here"
             hint = "sort it by event, as 64-bit integers without NULL, or write it in smaller files"
             raise InputProblem(message, kind="unsorted", place=str(path), hint=hint)
-        if len(ends) == 1 and batch >= footer.num_rows:
-            pieces = iter([file.read(columns=columns, use_threads=footer.num_rows > PIECE_ROWS)])
+        if len(ends) == 1 and batch >= total:
+            pieces = iter([file.read_row_groups(list(chosen), columns=columns, use_threads=total > PIECE_ROWS)])
         else:
-            pieces = _cut_batches(file.iter_batches(min(PIECE_ROWS, batch), columns=columns), ends)
+            pieces = _cut_batches(file.iter_batches(min(PIECE_ROWS, batch), row_groups=chosen, columns=columns), ends)
         for (begin, end), piece in zip(pairwise(begins), pieces, strict=True):
-            yield RawFile(piece.select(columns).rename_columns(list(names)), np.arange(begin, end), ignored)
+            raw = piece.select(columns).rename_columns(list(names))
+            if groups.lowest is not None and not _is_within(raw[EVENT], groups):
+                raise _say_changed(path)
+            yield RawFile(raw, groups.before + np.arange(begin, end), ignored)
+
+
+def _is_within(events: pa.ChunkedArray, groups: Groups) -> bool:
+    """Whether the events have the numbers that the footer says, by which the file was cut."""
+    found = pc.min_max(events)
+    return not events.null_count and (
+        not len(events) or (found["min"].as_py() >= groups.lowest and found["max"].as_py() <= groups.highest)
+    )
+
+
+def _say_changed(path: Path) -> InputProblem:
+    hint = "write the file again at the source, and deliver it as a new drop"
+    return InputProblem(
+        "its footer says something else than its rows", kind="unreadable-file", place=str(path), hint=hint
+    )
 
 
 def _find_chunks(footer: pq.FileMetaData, names: Sequence[str]) -> Mapping[str, list[pq.ColumnChunkMetaData]]:
@@ -156,8 +248,10 @@ def _read_varint(data: bytes, at: int) -> tuple[int, int]:
     return (value >> 1) ^ -(value & 1), at
 
 
-def _find_ends(file: pq.ParquetFile, total: int, rows: int, event: str | None) -> list[int] | None:
-    """Where pieces end (exclusive); the last is the end of the file. None if the events' order does not allow it."""
+def _find_ends(
+    file: pq.ParquetFile, groups: Sequence[int], total: int, rows: int, event: str | None
+) -> list[int] | None:
+    """Where pieces of some row groups end (exclusive); the last is their end. None if the events' order does not allow it."""
     if total <= rows:
         return [total]
     if event is None:
@@ -165,7 +259,7 @@ def _find_ends(file: pq.ParquetFile, total: int, rows: int, event: str | None) -
     if not pa.types.is_int64(file.schema_arrow.field(event).type):
         return None
     try:
-        return event_cuts(_read_changes(file, event), total, rows)
+        return event_cuts(_read_changes(file, groups, event), total, rows)
     except _OutOfOrder:
         return None
 
@@ -174,10 +268,10 @@ class _OutOfOrder(Exception):
     pass
 
 
-def _read_changes(file: pq.ParquetFile, event: str) -> Iterator[np.ndarray]:
+def _read_changes(file: pq.ParquetFile, groups: Sequence[int], event: str) -> Iterator[np.ndarray]:
     """Where another event begins, in portions."""
     position, last = 0, None
-    for batch in file.iter_batches(PIECE_ROWS, columns=[event]):
+    for batch in file.iter_batches(PIECE_ROWS, row_groups=groups, columns=[event]):
         column = batch.column(0)
         offsets = column.to_numpy(zero_copy_only=False)
         if len(offsets) == 0:

@@ -12,11 +12,11 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
 
-from cumulus_ops.catalog.catalog import Catalog
 from cumulus_ops.catalog.records import KeyIndex, KeyRun, LogFile, NewKeyRun
 from cumulus_ops.files.columns import SIGN
 from cumulus_ops.files.log_files import OpenLog
@@ -26,6 +26,9 @@ from cumulus_ops.keys.runs import Entries, KeyFile, Run, join_entries, open_run,
 from cumulus_ops.project.errors import Conflict, IntegrityProblem
 from cumulus_ops.project.settings import Project
 from m3.program import Relation
+
+if TYPE_CHECKING:  # tasks import this, and no catalog
+    from cumulus_ops.catalog.catalog import Catalog
 
 __all__ = [
     "SHOWN",

@@ -12,12 +12,11 @@ import functools
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from types import TracebackType
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 import pyarrow as pa
 
-from cumulus_ops.catalog.catalog import Catalog
 from cumulus_ops.catalog.records import Batch, KeyChange, KeyRun, NewKeyRun
 from cumulus_ops.files.columns import OFFSET, REJECTED_SCHEMA, SIGN
 from cumulus_ops.keys.building import (
@@ -38,6 +37,9 @@ from cumulus_ops.project.errors import Conflict, CumulusError
 from cumulus_ops.project.processes import reach
 from cumulus_ops.project.settings import Project
 from m3.program import Relation
+
+if TYPE_CHECKING:  # tasks import this, and no catalog
+    from cumulus_ops.catalog.catalog import Catalog
 
 __all__ = ["KeyStage", "Resolved", "move", "take_out", "tidy_keys"]
 

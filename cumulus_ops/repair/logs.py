@@ -87,31 +87,33 @@ def _repair_delivery(rt: Runtime, batches: Sequence[Batch], damages: Sequence[Da
         made = _name_files(written, batches)
         for damage in damages:
             assert isinstance(damage.row, LogFile | QuarantinedRows)
-            new = made.pop((type(damage.row).__name__, damage.row.batch, damage.row.relation), None)
-            if new is not None and new.checksums == damage.row.checksums:
+            same = made.get((type(damage.row).__name__, damage.row.batch, damage.row.relation), [])
+            new = next((file for file in same if file.checksums == damage.row.checksums), None)
+            if new is not None:
+                same.remove(new)
                 put_in_place(rt.project.state, new.path, damage.row.path)
                 how = f"read again from {delivery.place or delivery.name}, byte for byte what it was"
                 on_progress(f"{damage.holds}: {how}")
                 done.append((damage, how))
             else:
-                if new is not None:
-                    (rt.project.state / new.path).unlink(missing_ok=True)
                 why = f"{delivery.place or delivery.name} has other rows by now, or another version of Cumulus has read it"
                 left.append((damage, f"{why}. {say_consequences(rt, damage)}"))
-        for file in made.values():
+        for file in (file for files in made.values() for file in files):
             (rt.project.state / file.path).unlink(missing_ok=True)
     return Outcome(tuple(done), tuple(left))
 
 
 def _name_files(
     written: Sequence[NewBatch], batches: Sequence[Batch]
-) -> dict[tuple[str, int, str], LogFile | NewQuarantine]:
+) -> dict[tuple[str, int, str], list[LogFile | NewQuarantine]]:
     """The files that were written, by what the catalog has of those that were written before."""
-    found: dict[tuple[str, int, str], LogFile | NewQuarantine] = {}
+    found: dict[tuple[str, int, str], list[LogFile | NewQuarantine]] = {}
     for number, new in enumerate(written):
         batch = batches[number].id if number < len(batches) else -number
-        found |= {("LogFile", batch, file.relation): file for file in new.log_files}
-        found |= {("QuarantinedRows", batch, file.relation): file for file in new.quarantine_files}
+        for log in new.log_files:
+            found.setdefault(("LogFile", batch, log.relation), []).append(log)
+        for rejected in new.quarantine_files:
+            found.setdefault(("QuarantinedRows", batch, rejected.relation), []).append(rejected)
     return found
 
 

@@ -18,9 +18,10 @@ import hashlib
 import os
 import re
 import stat
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
+from functools import partial
 from itertools import islice
 from pathlib import Path
 
@@ -288,16 +289,20 @@ class Hashes:
             pool.shutdown(wait=False)
 
     def _hash_all(self) -> dict[str, TakenFile]:
-        made = {}
-        for file in self._files:
-            try:
-                digest = hash_file(self._drop.path / file.name, file.bytes)
-            except FileNotFoundError:
-                raise
-            except OSError:  # it cannot be read, which is for its reader to say
-                digest = ""
-            made[file.name] = TakenFile(file.bytes, file.modified, digest)
-        return made
+        return self._taken(call() for call in self.calls())
+
+    def calls(self) -> list[Callable[[], str]]:
+        """What to call for the hash of each file."""
+        return [partial(_hash_if_readable, self._drop.path / file.name, file.bytes) for file in self._files]
+
+    def take(self, digests: Iterable[str]) -> None:
+        """Take the hashes that others have made by these."""
+        self._made = Future()
+        self._made.set_result(self._taken(digests))
+
+    def _taken(self, digests: Iterable[str]) -> dict[str, TakenFile]:
+        files = zip(self._files, digests, strict=True)
+        return {file.name: TakenFile(file.bytes, file.modified, digest) for file, digest in files}
 
     def files(self) -> dict[str, TakenFile]:
         """What was taken.
@@ -320,6 +325,20 @@ class Hashes:
 def _changes(drop: DropFolder) -> NotYet:
     hint = "a drop is a folder that is complete when it appears: write it under a name that begins with a dot, and rename it"
     return NotYet("changes while it is read", kind="drop-changes", place=printable(drop.path), hint=hint)
+
+
+def _hash_if_readable(path: Path, size: int) -> str:
+    """A file's hash; "" if it cannot be read, which is for its reader to say.
+
+    Raises:
+        FileNotFoundError: it is gone.
+    """
+    try:
+        return hash_file(path, size)
+    except FileNotFoundError:
+        raise
+    except OSError:
+        return ""
 
 
 def hash_file(path: Path, size: int) -> str:

@@ -11,13 +11,13 @@ import datetime
 import errno
 import os
 import time
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from cumulus_ops.append.delivery import PRODUCER, Delivery, Part, SealPart
-from cumulus_ops.catalog.catalog import Catalog
+from cumulus_ops.append.delivery import PRODUCER, Delivery, Part, Portion, SealPart
 from cumulus_ops.catalog.records import FileAside, Intake, KnownDelivery, NewFileAside, Taken
 from cumulus_ops.files.columns import RawFile
 from cumulus_ops.files.landed import piece_rows
@@ -38,6 +38,9 @@ from cumulus_ops.sources.drops import (
 )
 from m3.program import Relation
 
+if TYPE_CHECKING:  # tasks import this, and no catalog
+    from cumulus_ops.catalog.catalog import Catalog
+
 __all__ = ["Landing", "drop_delivery", "ignored_in", "retry_name", "taken_up"]
 
 #: The newest drops that were taken are looked at again and again: a copy may have paused for longer than `settle`.
@@ -45,6 +48,8 @@ LATEST = 16
 #: Of older ones only the folders, when a process begins; so many are looked into.
 NEWEST = 100
 SECOND_NS = 1_000_000_000
+#: About what a row of a text file takes.
+TEXT_ROW_BYTES = 64
 
 
 class Landing:
@@ -179,7 +184,8 @@ def drop_delivery(
     """
     at = arrived or datetime.datetime.fromtimestamp(path.stat().st_ctime, datetime.UTC)
     opened = _Opened(project, path, files, on_change)
-    return Delivery(path.parent.name, name or path.name, at, opened.parts, taken=opened.taken, place=printable(path))
+    whose, what = path.parent.name, name or path.name
+    return Delivery(whose, what, at, opened.parts, taken=opened.taken, place=printable(path), hashing=opened)
 
 
 class _Opened:
@@ -212,7 +218,8 @@ class _Opened:
         for relation in (r for r in self._project.relations if r.name in files):
             path, settings = self._path / files[relation.name].name, self._project.settings_of(relation.name)
             here, apart = (partial(self._read, relation, settings, path, is_apart) for is_apart in (False, True))
-            parts.append(Part(relation.name, printable(path), here, apart))
+            portions = partial(self._cut, relation, settings, path)
+            parts.append(Part(relation.name, printable(path), here, apart, portions))
         parts += [self._make_seal_part(what, file) for what, file in files.items() if what not in names]
         return [*parts, *asides]
 
@@ -230,12 +237,46 @@ class _Opened:
         from cumulus_ops.append.attempts import read_rows_apart  # imported when a file is read
         from cumulus_ops.append.checks import read_rows
 
-        assert self._hashes is not None
-        self._hashes.start()
+        self.hash_here()
         project = self._project
         rows = piece_rows(project.batch_rows)
         read = read_rows_apart if is_apart else read_rows
         return _guard(partial(read, relation, path, rows, settings, project.memory_bytes), path)
+
+    def _cut(self, relation: Relation, settings: LandingSettings, path: Path) -> list[Portion]:
+        """The portions of a file: some row groups each, or all of it."""
+        from cumulus_ops.append.batches import file_rows
+        from cumulus_ops.append.checks import read_rows
+        from cumulus_ops.files.parquet import read_groups
+
+        project = self._project
+        how = (relation, path, piece_rows(project.batch_rows), settings, project.memory_bytes)
+        try:
+            if not path.name.lower().endswith(".parquet"):
+                rows = path.stat().st_size // TEXT_ROW_BYTES
+                return [Portion(partial(_guard, partial(read_rows, *how), path), rows)]
+            groups, is_numbered = read_groups(path, file_rows(project.batch_rows))
+        except Exception:  # whoever reads the file will say what is wrong with it
+            return [Portion(partial(_guard, partial(read_rows, *how), path), 0)]
+        return [
+            Portion(partial(_guard, partial(read_rows, *how, g), path), g.rows, is_numbered, g.lowest, g.highest)
+            for g in groups
+        ]
+
+    def hash_here(self) -> None:
+        """See :class:`~cumulus_ops.append.delivery.Hashing`."""
+        assert self._hashes is not None
+        self._hashes.start()
+
+    def hash_calls(self) -> Sequence[Callable[[], str]]:
+        """See :class:`~cumulus_ops.append.delivery.Hashing`."""
+        assert self._hashes is not None
+        return self._hashes.calls()
+
+    def take_hashes(self, found: Sequence[object]) -> None:
+        """See :class:`~cumulus_ops.append.delivery.Hashing`."""
+        assert self._hashes is not None
+        self._hashes.take(map(str, found))
 
     def taken(self) -> Taken:
         """What was read.

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import functools
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import replace
@@ -94,7 +94,7 @@ def spark_schema(relation: Relation) -> T.StructType:
 def base_table(
     spark: SparkSession,
     relation: Relation,
-    log_files: Sequence[Path],
+    log_files: Collection[Path],
     epoch: int,
     chosen: Callable[[DataFrame], DataFrame] | None = None,
 ) -> DataFrame:
@@ -103,8 +103,9 @@ def base_table(
     Args:
         spark: the session, see :func:`own_session`.
         relation: its declaration.
-        log_files: Parquet files with the relation's columns, ``_version`` int64 and ``_sign`` int8; may be none.
-        epoch: counted are the versions up to its end (inclusive).
+        log_files: Parquet files with the relation's columns, ``_version`` int64 and ``_sign`` int8; may be none. Those of the log are of batches
+            up to ``epoch``, and say in ``_version`` how far a row is behind the first one.
+        epoch: counted are the versions up to its end (inclusive), of files that have them whole.
         chosen: which of the events count, as a part of all; they have the relation's columns.
 
     Returns:
@@ -137,7 +138,7 @@ def base_table(
     return kept.unionAll(summed.select(*map(spark_column, names), F.explode(rows).alias(MULTIPLICITY)))
 
 
-def _read_log(spark: SparkSession, relation: Relation, log_files: Sequence[Path]) -> DataFrame:
+def _read_log(spark: SparkSession, relation: Relation, log_files: Collection[Path]) -> DataFrame:
     """All events, with the columns that the relation has now, whichever each file was written with: what a file does not have is NULL, or the default."""
     schema = spark_schema(relation)
     schema.add(VERSION, T.LongType()).add(SIGN, T.ByteType())
@@ -185,7 +186,7 @@ def kept_tables(
     relations: Sequence[Relation],
     views: Sequence[ViewToValidate],
     texts: Mapping[str, str],
-    log_files: Mapping[str, Sequence[Path]],
+    log_files: Mapping[str, Collection[Path]],
     epoch: int,
     chosen: Mapping[str, Callable[[DataFrame], DataFrame] | None] | None = None,
 ) -> Iterator[dict[str, DataFrame]]:
@@ -240,7 +241,7 @@ def spark_column(name: str) -> Any:
 
 def recompute_m3(
     program: Program,
-    log_files: Mapping[str, Sequence[Path]],
+    log_files: Mapping[str, Mapping[Path, int]],
     epoch: int,
     kept: Callable[[str, pa.Table], pa.Table] = lambda _, rows: rows,
 ) -> dict[str, pa.Table]:
@@ -248,7 +249,7 @@ def recompute_m3(
 
     Args:
         program: the program.
-        log_files: relation -> Parquet files of its log; all events are held in memory.
+        log_files: relation -> Parquet files of its log, with the version of the first row of each; all events are held in memory.
         epoch: counted are the versions up to its end (inclusive).
         kept: which of a relation's events count.
 
@@ -270,7 +271,7 @@ def view_table(view: View, rows: Sequence[tuple[Any, ...]]) -> pa.Table:
 
 def _read_events(
     program: Program,
-    log_files: Mapping[str, Sequence[Path]],
+    log_files: Mapping[str, Mapping[Path, int]],
     epoch: int,
     kept: Callable[[str, pa.Table], pa.Table],
 ) -> Iterator[tuple[int, int, int, str, tuple[Any, ...]]]:
@@ -278,14 +279,14 @@ def _read_events(
     place = 0
     for relation in program.relations:
         names = [c.name for c in relation.columns]
-        for path in log_files.get(relation.name, ()):
+        for path, first in log_files.get(relation.name, {}).items():
             found, wanted = pq.read_schema(path).names, [*names, VERSION, SIGN]
             stored = pq.read_table(path, columns=names_in_file(relation, wanted, found))
             rows: pa.Table = kept(relation.name, as_declared(relation, wanted, stored))
             for *values, version, sign in zip(*(column.to_pylist() for column in rows.columns), strict=True):
                 place += 1
-                if version <= epoch_end(epoch):
-                    yield version, place, sign, relation.name, tuple(values)
+                if first + version <= epoch_end(epoch):
+                    yield first + version, place, sign, relation.name, tuple(values)
 
 
 # Views recomputed on Spark, each by itself: whatever happens to one, the others are recomputed. The rows go to files, where they are compared.

@@ -258,15 +258,16 @@ def _judge_nets(rt: Runtime, proved: Sequence[NetToProve], wrong: Sequence[NetTo
             rt.catalog.net_tables.drop(known[net.file], later=True)
 
 
-def verify_log_files(rt: Runtime, epoch: int) -> dict[str, list[Path]]:
-    """relation -> the log files up to an epoch (inclusive). They are verified here, as a whole: Spark does not know their checksums.
+def verify_log_files(rt: Runtime, epoch: int) -> dict[str, dict[Path, int]]:
+    """relation -> the log files up to an epoch (inclusive), with the version of the first row of each. They are verified here, as a whole: Spark does not know
+    their checksums.
 
     Raises:
         IntegrityProblem: one is not what was written.
     """
-    files: dict[str, list[Path]] = {}
+    files: dict[str, dict[Path, int]] = {}
     for file in rt.catalog.log.files(epoch=epoch):
-        files.setdefault(file.relation, []).extend(_verify(rt, [file]))
+        files.setdefault(file.relation, {}).update(dict.fromkeys(_verify(rt, [file]), file.first_version))
     return files
 
 

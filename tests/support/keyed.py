@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from sqlalchemy import update
 
-from cumulus_ops.append.batches import DropBatches
+from cumulus_ops.append.batches import LogWriter, cut_batches
 from cumulus_ops.catalog import tables as t
 from cumulus_ops.catalog.catalog import Catalog
 from cumulus_ops.files.columns import event_schema
@@ -65,15 +65,15 @@ def _append(
     lost: dict[str, list[int]] = {}
     with catalog.leases.step() as step:
         epoch, sequence = catalog.members.position(coordinator)
-        batches = DropBatches(project.state, coordinator, drop, epoch, sequence, 10**6, step.label)
+        writer = LogWriter(project.state, 10**6, step.label)
         with KeyStage(project, catalog, coordinator, epoch, step.label) as keys:
             for name, rows in _parts(project, changes, piece):
                 resolved = keys.resolve(name, rows)
                 lost.setdefault(name, []).extend(sorted(resolved.lost))
                 assert len(resolved.rejected) == sum(e in resolved.lost for e in rows["_offset"].to_pylist())
-                batches.add(project.relation(name), f"{coordinator}/{name}", resolved.rows)
-                batches.leave_out(name, f"{coordinator}/{name}", resolved.rejected)
-            new = batches.finish()
+                writer.add(project.relation(name), f"{coordinator}/{name}", resolved.rows)
+                writer.leave_out(name, f"{coordinator}/{name}", resolved.rejected)
+            new = cut_batches(writer.finish(), coordinator, drop, epoch, sequence, 10**6)
             keys.commit(lambda changes: catalog.log.append(new, None, changes))
         tidy_keys(project, catalog, step.label)
     return lost

@@ -25,7 +25,7 @@ def logged_events(rt: Runtime, epoch: int) -> list[Event]:
         columns = [(relation.in_log(c.name), c.type) for c in relation.columns]
         for row in pq.read_table(rt.project.state / file.path).to_pylist():
             values = tuple(_value(row.get(name), type_) for name, type_ in columns)  # files of old lack new columns
-            found.append((row["_version"], (file.relation, row["_sign"], values)))
+            found.append((file.first_version + row["_version"], (file.relation, row["_sign"], values)))
     return [event for _, event in sorted(found, key=lambda pair: pair[0])]
 
 
