@@ -40,9 +40,9 @@ class State:
     events: int
     seconds: float
     peak_rss_mb: float
-    peak_anonymous_mb: float
-    disk_mb: float
     drops: tuple[int, int] = (1, 1)
+    peak_anonymous_mb: float = 0.0
+    disk_mb: float = 0.0
 
 
 def project_of(
