@@ -7,7 +7,21 @@ import json
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any, cast
 
-from sqlalchemy import Connection, Row, ScalarSelect, case, delete, distinct, func, insert, or_, select, update
+from sqlalchemy import (
+    Connection,
+    Row,
+    ScalarSelect,
+    Select,
+    bindparam,
+    case,
+    delete,
+    distinct,
+    func,
+    insert,
+    or_,
+    select,
+    update,
+)
 
 from cumulus_ops.catalog import tables as t
 from cumulus_ops.catalog.database import ClockS, Database, Part
@@ -72,6 +86,34 @@ NAMES = tuple(Run.__dataclass_fields__)
 RUN_FIELDS = [t.run.c[name] for name in NAMES]
 
 
+# What each batch asks, made once (see :meth:`Database.read`).
+
+
+LAST, REFRESHED = select(t.program.c.last_commit), select(t.program.c.refreshed)
+FORGOTTEN = select(t.program.c.forgotten)
+REPLACED = select(t.run.c.id).where(t.run.c.retired_by > bindparam("since"), t.run.c.retired_by <= bindparam("at"))
+_THERE = (t.run.c.commit <= bindparam("at"), or_(t.run.c.retired_by.is_(None), t.run.c.retired_by > bindparam("at")))
+VISIBLE = select(*RUN_FIELDS).where(t.run.c.commit > bindparam("since"), *_THERE).order_by(t.run.c.id)
+
+
+def _select_crowded() -> Select[Any]:
+    r, c = t.run.c, t.commit.c
+    whole = func.count(distinct(case((c.kind == "merge", -r.commit), else_=r.id)))
+    copies = select(r.map).select_from(t.run.join(t.commit, r.commit == c.number)).where(*_THERE)
+    return copies.group_by(r.map, r.access_path).having(whole > bindparam("limit")).limit(1)
+
+
+def _select_unsettled() -> Select[Any]:
+    c = t.commit.c
+    missing = (c.kind.in_(NEWS), c.number > _select_incorporated())
+    newest = select(func.max(c.number)).where(*missing).scalar_subquery()
+    refreshed = REFRESHED.scalar_subquery()
+    return select(c.committed_at, newest, refreshed).where(*missing).order_by(c.number).limit(1)
+
+
+CROWDED, UNSETTLED = _select_crowded(), _select_unsettled()
+
+
 class Commits(Part):
     """The map store's only way to change, and the live history: batches that are applied, and below no snapshot yet."""
 
@@ -83,7 +125,7 @@ class Commits(Part):
 
     def last_commit(self) -> int:
         """The newest commit number; everything up to it is visible."""
-        return cast(int, self._db.read(select(t.program.c.last_commit))[0][0])
+        return cast(int, self._db.read(LAST)[0][0])
 
     def moment(self) -> tuple[int, int, int, int]:
         """What tells one moment from another, all at once: the newest commit, the epochs of the newest snapshot and of the oldest that can be read, and the commit up
@@ -108,23 +150,17 @@ class Commits(Part):
 
     def _kept_up(self, since: int, known: dict[int, Run], at: int) -> dict[int, Run] | None:
         """The runs visible at ``at``, from those at ``since`` and what has changed; None if that cannot be told any more."""
-        r = t.run.c
-        between = select(r.id).where(r.retired_by > since, r.retired_by <= at)
-        replaced = {number for (number,) in self._db.read(between)}
+        replaced = {number for (number,) in self._db.read(REPLACED, {"since": since, "at": at})}
         fresh = self._runs_since(since, at)
         # asked last: if nothing replaced after `since` is forgotten now, nothing was when the others were asked
-        if self._db.read(select(t.program.c.forgotten))[0][0] > since:
+        if self._db.read(FORGOTTEN)[0][0] > since:
             return None
         return {number: run for number, run in known.items() if number not in replaced} | {run.id: run for run in fresh}
 
     def _runs_since(self, since: int, at: int) -> list[Run]:
         """The runs visible at ``at`` that came after commit ``since``."""
-        r = t.run.c
-        visible = (r.commit > since, r.commit <= at, or_(r.retired_by.is_(None), r.retired_by > at))
-        return [
-            Run(**dict(zip(NAMES, row, strict=True)))
-            for row in self._db.read(select(*RUN_FIELDS).where(*visible).order_by(r.id))
-        ]
+        rows = self._db.read(VISIBLE, {"since": since, "at": at})
+        return [Run(**dict(zip(NAMES, row, strict=True))) for row in rows]
 
     def begin_apply(self, batch: int, step: Step) -> int:
         """Announce that a batch is about to be applied: draw its ticket (once), and keep what it will read from merging, until
@@ -230,7 +266,7 @@ class Commits(Part):
 
     def refreshed(self) -> int:
         """The commit up to which the maps that depend on derivations are refreshed (inclusive)."""
-        return int(self._db.read(select(t.program.c.refreshed))[0][0] or 0)
+        return int(self._db.read(REFRESHED)[0][0] or 0)
 
     def commit_refresh(self, expected: int, read_at: int, runs: Sequence[NewRun], corrected: Mapping[int, int]) -> int:
         """Make a refresh visible: the maps that depend on derivations have then incorporated all up to ``read_at``.
@@ -353,12 +389,7 @@ class Commits(Part):
 
     def is_crowded(self, at: int, limit: int) -> bool:
         """Whether some access path has more than ``limit`` runs that are visible at commit ``at``; ranges that one merge has made are one."""
-        r, c = t.run.c, t.commit.c
-        visible = (r.commit <= at, or_(r.retired_by.is_(None), r.retired_by > at))
-        whole = func.count(distinct(case((c.kind == "merge", -r.commit), else_=r.id)))
-        joined = t.run.join(t.commit, r.commit == c.number)
-        query = select(r.map).select_from(joined).where(*visible).group_by(r.map, r.access_path)
-        return bool(self._db.read(query.having(whole > limit).limit(1)))
+        return bool(self._db.read(CROWDED, {"at": at, "limit": limit}))
 
     def merges(self, commits: Collection[int]) -> set[int]:
         """Those of some commits that are merges: of each copy they have made one run, or ranges of one."""
@@ -412,11 +443,7 @@ class Commits(Part):
 
     def unsettled(self) -> Unsettled | None:
         """Since when tentative answers are not final as far as what is applied goes; None if they are. Costs one short query."""
-        c, p = t.commit.c, t.program.c
-        missing = (c.kind.in_(NEWS), c.number > _select_incorporated())
-        newest = select(func.max(c.number)).where(*missing).scalar_subquery()
-        refreshed = select(p.refreshed).scalar_subquery()
-        rows = self._db.read(select(c.committed_at, newest, refreshed).where(*missing).order_by(c.number).limit(1))
+        rows = self._db.read(UNSETTLED)
         if not rows:
             return None
         since, last, upto = rows[0]

@@ -527,9 +527,10 @@ class Database:
         """A transaction that writes: see the head of this module."""
         return self.engine.begin()
 
-    def read(self, query: Executable) -> list[Any]:
-        """The rows of a query that only reads."""
-        return self.look(lambda connection: list(connection.execute(query)))
+    def read(self, query: Executable, values: Mapping[str, object] | None = None) -> list[Any]:
+        """The rows of a query that only reads. One that each batch asks is made once, with parameters that have ``values``: to make a query and to find
+        what it was compiled to takes as long as all else of it."""
+        return self.look(lambda connection: list(connection.execute(query, values)))
 
     def look(self, look: Callable[[Connection], T]) -> T:
         """What a function of a connection that only reads finds, all as of one moment on SQLite."""

@@ -6,7 +6,7 @@ import json
 from collections.abc import Collection, Sequence
 from typing import Any, cast
 
-from sqlalchemy import Connection, func, insert, select, update
+from sqlalchemy import Connection, bindparam, func, insert, select, update
 from sqlalchemy.exc import IntegrityError
 
 from cumulus_ops.catalog import tables as t
@@ -31,6 +31,7 @@ from cumulus_ops.project.errors import Conflict, SetupProblem
 __all__ = ["BATCH_FIELDS", "EventLog", "newest_tick"]
 
 BATCH_FIELDS = [t.batch.c[name] for name in Batch.__dataclass_fields__]
+ONE_BATCH = select(*BATCH_FIELDS).where(t.batch.c.id == bindparam("number"))
 
 
 #: Batches named in one query: databases limit how many values a query may have.
@@ -161,7 +162,7 @@ class EventLog(Part):
 
     def batch(self, number: int) -> Batch:
         """The batch with the given id."""
-        return Batch(*self._db.read(select(*BATCH_FIELDS).where(t.batch.c.id == number))[0])
+        return Batch(*self._db.read(ONE_BATCH, {"number": number})[0])
 
     def batches(
         self,

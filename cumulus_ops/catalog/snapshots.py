@@ -27,6 +27,7 @@ CHECKS = frozenset({"vote", "applied", "settle", "refresh"})
 
 
 SNAPSHOT_FIELDS = [t.snapshot.c[name] for name in Snapshot.__dataclass_fields__]
+NEWEST = select(func.max(t.snapshot.c.epoch))
 
 
 class Snapshots(Part):
@@ -137,7 +138,7 @@ class Snapshots(Part):
 
     def newest(self) -> int:
         """The epoch of the newest snapshot, -1 while there is none. Every epoch before it has one, too."""
-        return _newest(self._db.read(select(func.max(t.snapshot.c.epoch)))[0][0])
+        return _newest(self._db.read(NEWEST)[0][0])
 
     def at(self, epoch: int) -> Snapshot | None:
         """The snapshot of an epoch, None while it has none."""

@@ -118,6 +118,8 @@ def _versions_per_event(plan: ProgramPlan) -> int:
 def _visit(plan: ProgramPlan, name: str, own: OwnDeltas, compute: Compute, cyclic: bool) -> bool:
     """Recompute one map's deltas; whether they changed."""
     tables = compute(name, own)
+    if not tables and not cyclic:
+        return False
     before = own.table(name)
     group = plan.groups[name]
     delta = sum_deltas(tables) if tables else delta_schema(group.keys, group.members).empty_table()

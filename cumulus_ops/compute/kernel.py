@@ -123,11 +123,12 @@ class Events:
         """The events that satisfy all conditions."""
         if not conditions:
             return self
-        if conditions not in self.filtered:
+        found = self.filtered.get(conditions)
+        if found is None:
             rows = select(conditions, self.frame)
             assert rows is not None
-            self.filtered[conditions] = self if len(rows) == self.frame.rows else self.at(rows)
-        return self.filtered[conditions]
+            found = self.filtered[conditions] = self if len(rows) == self.frame.rows else self.at(rows)
+        return found
 
     def at(self, rows: np.ndarray) -> Events:
         """The events at the given positions."""
@@ -447,10 +448,11 @@ def _multiply_early(
         units, place = _clear_uncounted(_multiply_factors(events, product.factors)), joined.origin
     else:
         key = (id(groups), product.factors)
-        if key not in events.sums:
+        known = events.sums.get(key)
+        if known is None:
             single = _multiply_factors(events, product.factors)
-            events.sums[key] = sum_groups(groups, single.units, single.counts)
-        units = events.sums[key]
+            known = events.sums[key] = sum_groups(groups, single.units, single.counts)
+        units = known
         place = groups.number[joined.origin] if joined.origin is not None else groups.number
     units = units if place is None else units[place]
     if product.shift:  # decimal places that the factors lack
@@ -460,7 +462,8 @@ def _multiply_early(
 
 def _multiply_factors(events: Events, factors: tuple[Scalar, ...]) -> _Units:
     """The events' weights times their early factors."""
-    if factors not in events.products:
+    known = events.products.get(factors)
+    if known is None:
         product = _Units(events.weights, None)
         for factor in factors:
             step = _multiply_units(product.units, evaluate(factor, events.frame))
@@ -470,8 +473,8 @@ def _multiply_factors(events: Events, factors: tuple[Scalar, ...]) -> _Units:
             if counts is not None and product.counts is not None:
                 counts = np.intersect1d(counts, product.counts, assume_unique=True)
             product = _Units(step.units, product.counts if counts is None else counts)
-        events.products[factors] = product
-    return events.products[factors]
+        known = events.products[factors] = product
+    return known
 
 
 def _multiply_units(units: np.ndarray, factor: pa.Array) -> _Units:

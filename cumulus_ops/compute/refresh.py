@@ -161,7 +161,7 @@ def derive(plan: ProgramPlan, derived: DerivedPlan, states: States, part: Part =
     points = _Points(group, before, tuple(take_rows(k, group) for k in groups.keys))
     rows = _derivation_rows if isinstance(derived.derived, Derivation) else _windowing_rows
     wanted = _telescope(plan, derived, points, rows(plan, derived, states, points))
-    return [*wanted, _negate_stored(plan, derived, states, groups)]
+    return [*wanted, *_negate_stored(plan, derived, states, groups)]
 
 
 def _width(derived: DerivedPlan) -> int:
@@ -385,15 +385,17 @@ def _telescope(plan: ProgramPlan, derived: DerivedPlan, points: _Points, rows: _
     return parts
 
 
-def _negate_stored(plan: ProgramPlan, derived: DerivedPlan, states: States, groups: _Groups) -> pa.Table:
-    """What is stored of the groups' later versions, negated."""
+def _negate_stored(plan: ProgramPlan, derived: DerivedPlan, states: States, groups: _Groups) -> list[pa.Table]:
+    """What is stored of the groups' later versions, negated: nothing, unless something comes late."""
     name, total = derived.derived.map, len(plan.program.map_by_name[derived.derived.map].keys)
     runs = states.old.get(derived.group.path, states.until, int(groups.since.min()))
+    if not runs:
+        return []
     found, at = read_since(runs, [name], tuple(range(_width(derived), total)), groups.request(derived.group))
     rows = np.flatnonzero(at < states.until)
     keys = [take_rows(k, found.request[rows]) for k in groups.keys]
     others = [take_rows(c, rows) for c in found.free]
-    return _delta(plan, derived, [*keys, *others], at[rows], -found.values[name][rows])
+    return [_delta(plan, derived, [*keys, *others], at[rows], -found.values[name][rows])]
 
 
 def _delta(
@@ -466,9 +468,11 @@ class _Step:
 
     def __init__(self, task: RefreshTask, fresh: Loaded | None, part: Part) -> None:
         self.task, self.plan, self.part = task, task.plan, part
+        old = [r for r in task.runs if r.origin <= task.refreshed]
+        new = [r for r in task.runs if r.origin > task.refreshed]  # none, where all that is new is of this step
         self.all = StoredRuns(task.plan, task.root, task.runs)
-        self.old = StoredRuns(task.plan, task.root, [r for r in task.runs if r.origin <= task.refreshed])
-        self.new = StoredRuns(task.plan, task.root, [r for r in task.runs if r.origin > task.refreshed])
+        self.old = StoredRuns(task.plan, task.root, old) if new else self.all
+        self.new = StoredRuns(task.plan, task.root, new)
         usable = fresh is not None and fresh.batches == task.fresh
         self.fresh = fresh if fresh is not None and usable else Loaded(task.plan, task.root, task.fresh, task.memory)
         self.history = Loaded(task.plan, task.root, task.history, task.memory)

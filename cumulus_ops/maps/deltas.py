@@ -10,7 +10,7 @@ on.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from functools import reduce
 
 import numpy as np
@@ -156,12 +156,12 @@ def sum_deltas(tables: Sequence[pa.Table]) -> pa.Table:
         return _drop_zeros(tables[0].replace_schema_metadata(None).combine_chunks())
     table = stack([t.replace_schema_metadata(None) for t in tables])
     values = value_names(table)
-    keys = [name for name in table.column_names if name not in values]
-    summed = _sum_by_keys(table, keys, values)
+    keys = [name for name in table.schema.names if name not in values]
+    summed = _sum_by_keys(table, keys, values, with_zeros=False)
     if any(PLACE in value for value in values) or not set(values).issubset(summed.column_names):
         units = {value: _join_sums(summed, value, values) for value in values if PLACE not in value}
-        summed = with_values(summed.select(keys), units)
-    return _drop_zeros(_narrow_columns(summed).combine_chunks())
+        summed = _drop_zeros(with_values(summed.select(keys), units))
+    return _narrow_columns(summed).combine_chunks()
 
 
 def project_deltas(delta: pa.Table, keys: Sequence[int] | None, values: Sequence[str] | None) -> pa.Table:
@@ -199,13 +199,19 @@ def at_version(delta: pa.Table, version: int) -> pa.Table:
 
 def _drop_zeros(table: pa.Table) -> pa.Table:
     """The rows with a value other than 0."""
+    some = _find_some([to_numpy(whole_column(table[name])) for name in value_names(table)])
+    return table if some is None else table.filter(pa.array(some)).combine_chunks()
+
+
+def _find_some(values: Iterable[np.ndarray]) -> np.ndarray | None:
+    """Which rows have a value other than 0; None if all have."""
     some: np.ndarray | None = None
-    for name in value_names(table):
-        own = to_numpy(whole_column(table[name])) != 0
-        if own.all():
-            return table
+    for units in values:
+        own = units != 0
         some = own if some is None else some | own
-    return table if some is None or some.all() else table.filter(pa.array(some)).combine_chunks()
+        if some.all():
+            return None
+    return some
 
 
 def distinct_rows(table: pa.Table) -> pa.Table:
@@ -227,9 +233,9 @@ def sum_exactly(table: pa.Table, keys: Sequence[str], values: Sequence[str]) -> 
     return pa.table({**{key: summed[key] for key in keys}, **sums})
 
 
-def _sum_by_keys(table: pa.Table, keys: Sequence[str], values: Sequence[str]) -> pa.Table:
+def _sum_by_keys(table: pa.Table, keys: Sequence[str], values: Sequence[str], *, with_zeros: bool = True) -> pa.Table:
     """The sums of ``values`` by ``keys``. Sums of int64 wrap around, and Arrow's of decimals may: of a column whose sums may
-    not fit, the limbs are summed instead, as columns of their own."""
+    not fit, the limbs are summed instead, as columns of their own. Rows of zeros alone are left out unless ``with_zeros``."""
     summed: dict[str, np.ndarray] = {}
     for value in values:
         column = whole_column(table[value])
@@ -244,11 +250,12 @@ def _sum_by_keys(table: pa.Table, keys: Sequence[str], values: Sequence[str]) ->
     columns = {name: whole_column(table[name]) for name in keys}
     sorted_ = _sort_groups(list(columns.values()), len(table))
     if sorted_ is not None:
-        return _sum_groups(columns, summed, *sorted_)
+        return _sum_groups(columns, summed, *sorted_, with_zeros)
     table = pa.table(columns | {name: pa.array(units) for name, units in summed.items()})
     totals = table.group_by(list(keys), use_threads=False).aggregate([(name, "sum") for name in summed])
     keys_first = totals.column_names[0] == keys[0]
-    return totals.rename_columns([*keys, *summed] if keys_first else [*summed, *keys]).select([*keys, *summed])
+    totals = totals.rename_columns([*keys, *summed] if keys_first else [*summed, *keys]).select([*keys, *summed])
+    return totals if with_zeros else _drop_zeros(totals)
 
 
 #: Fewer rows are sorted by several numbers sooner than hashed.
@@ -317,16 +324,24 @@ def column_codes(column: pa.Array) -> tuple[np.ndarray, int]:
 
 
 def _sum_groups(
-    keys: Mapping[str, pa.Array], values: Mapping[str, np.ndarray], order: np.ndarray | None, starts: np.ndarray
+    keys: Mapping[str, pa.Array],
+    values: Mapping[str, np.ndarray],
+    order: np.ndarray | None,
+    starts: np.ndarray,
+    with_zeros: bool,
 ) -> pa.Table:
-    """One row for each group of rows: its keys, and the sums of ``values``."""
-    columns, sums = list(keys.values()), list(values.values())
-    single = all(len(starts) == len(column) for column in columns)
-    if order is not None or not single:
-        rows = starts if order is None else order[starts]
+    """One row for each group of rows: its keys, and the sums of ``values``; see :func:`_sum_by_keys`."""
+    columns = list(keys.values())
+    sums = [units if order is None else units[order] for units in values.values()]
+    if len(starts) < len(columns[0]):
+        sums = [np.add.reduceat(units, starts) for units in sums]
+    rows = starts if order is None else order[starts]
+    # Before the keys are taken: most of what a batch adds to a group it takes off again is never made a column.
+    some = None if with_zeros else _find_some(sums)
+    if some is not None:
+        sums, rows = [units[some] for units in sums], rows[some]
+    if order is not None or len(rows) < len(columns[0]):
         columns = [take_rows(column, rows) for column in columns]
-        sums = [units if order is None else units[order] for units in sums]
-        sums = sums if single else [np.add.reduceat(units, starts) for units in sums]
     arrays = [*columns, *(from_numbers(np.ascontiguousarray(units)) for units in sums)]
     return pa.Table.from_arrays(arrays, [*keys, *values])
 

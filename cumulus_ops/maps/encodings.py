@@ -219,12 +219,12 @@ class Frame(NamedTuple):
     largest: int
     null: int | None = None
 
-    # All arithmetic is modulo 2**64, in uint64: the distance of two int64 numbers always fits, whatever their signs, and a
+    # All arithmetic is modulo 2**64: the distance of two int64 numbers always fits, whatever their signs, and a
     # number below the base becomes an offset above the largest one, so that one comparison tells who is outside.
 
     def codes(self, numbers: np.ndarray, valid: np.ndarray | None = None) -> np.ndarray:
         """The offsets of int64 numbers that are in range, as uint64; ``valid`` tells which are not NULL."""
-        offsets = numbers.view(np.uint64) - np.uint64(self.base % 2**64) if self.base else numbers.view(np.uint64)
+        offsets = (numbers - self.base if self.base else numbers).view(np.uint64)
         if valid is not None and self.null is not None:
             offsets = np.where(valid, offsets, np.uint64(self.null))
         return offsets

@@ -102,7 +102,7 @@ class Rows(NamedTuple):
 
 def rows_of_table(delta: pa.Table, positions: Sequence[int] | None = None) -> Rows:
     """The rows of a delta table; its keys are at these positions, 0, 1, ... if it has all."""
-    names = delta.column_names
+    names = delta.schema.names
     columns = [whole_column(column) for column in delta.columns]
     at = names.index(VERSION)
     keys = dict[int | str, pa.Array](zip(range(at) if positions is None else positions, columns[:at], strict=True))

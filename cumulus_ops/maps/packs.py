@@ -20,6 +20,7 @@ import numpy as np
 import pyarrow as pa
 
 from cumulus_ops.catalog.records import NewKeyRun, NewRun
+from cumulus_ops.maps.columns import from_numbers
 from cumulus_ops.maps.encodings import (
     BLOCK_BYTES,
     BLOCK_SHIFT,
@@ -79,7 +80,10 @@ class _Writer:
 
     def codes(self, name: str, codes: Array | None) -> int | None:
         """Store codes, if there are any."""
-        return None if codes is None else self.add(name, pa.array(codes.all()))
+        if codes is None:
+            return None
+        data = np.ascontiguousarray(codes.all())
+        return self.add(name, from_numbers(data, pa.from_numpy_dtype(data.dtype)))
 
     def column(self, name: str, column: Column) -> dict[str, Any]:
         """Store a column; what a reader has to know of it."""

@@ -239,7 +239,7 @@ def build_run(delta: pa.Table, path: AccessPath) -> RunData:
     """
     keys, values = dict[int, pa.Array](), dict[str, pa.Array]()
     places = itertools.count() if path.keys is None else iter(path.keys)
-    for name, chunked in zip(delta.column_names, delta.columns, strict=True):
+    for name, chunked in zip(delta.schema.names, delta.columns, strict=True):
         column = narrow_column(whole_column(chunked))
         if name == VERSION:
             versions = to_numpy(column)
