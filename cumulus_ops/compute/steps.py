@@ -11,7 +11,7 @@ import json
 import re
 import traceback
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import astuple, dataclass, replace
 from functools import lru_cache
 from pathlib import Path
@@ -360,8 +360,9 @@ def _merge(task: MergeTask) -> StepResult:
     for tier in task.tiers:
         path = tier.path
         try:
-            for merged in _merge_tier(task, tier):
-                waiting.append(merged)
+            ranges = _open_tier(task, tier)
+            for part in range(ranges.number) if tier.part == WHOLE else tier.part[:1]:
+                waiting.append(_merge_part(task, tier, ranges, part))
                 if sum(len(merged.rows) for merged in waiting) > WAITING_ROWS:
                     unread += _write_merged(pack, waiting)
                     waiting = []
@@ -396,23 +397,23 @@ def _damages(task: MergeTask, runs: Sequence[Run]) -> list[errors.IntegrityProbl
     return found
 
 
-def _merge_tier(task: MergeTask, tier: Tier) -> Iterator[_Merged]:
-    opened = [opened_runs.written(task.root, r) for r in tier.runs]
+def _open_tier(task: MergeTask, tier: Tier) -> Ranges:
+    number = tier.part[1] if tier.part != WHOLE else task.count_ranges(tier)
+    return Ranges([opened_runs.written(task.root, r) for r in tier.runs], number, task.committed, task.oldest_retained)
+
+
+def _merge_part(task: MergeTask, tier: Tier, ranges: Ranges, part: int) -> _Merged:
     names = task.plan.key_names(tier.path.map)
-    first, number = tier.part if tier.part != WHOLE else (0, task.count_ranges(tier))
-    if number == 1:
-        rows = merge_runs(opened, names, task.committed, task.oldest_retained)
-        folded = (
-            hash_folded(Hashes(r.content, r.total), r.min_version, r.max_version, task.committed, task.oldest_retained)
-            for r in tier.runs
-        )
-        yield _Merged(tier.path, len(opened), rows, add_hashes(folded))
-        return
-    ranges = Ranges(opened, number, task.committed, task.oldest_retained)
-    for part in [first] if tier.part != WHOLE else range(number):
+    if ranges.number > 1:
         rows = ranges.merge(part, names, task.range_rows)
         # Of a range nothing is known but by its rows. Whether all ranges have what was merged, whoever has all of them sees.
-        yield _Merged(tier.path, len(opened), rows, rows_of_table(rows, tier.path.keys).hashes())
+        return _Merged(tier.path, len(tier.runs), rows, rows_of_table(rows, tier.path.keys).hashes())
+    rows = merge_runs(ranges.runs, names, task.committed, task.oldest_retained)
+    folded = (
+        hash_folded(Hashes(r.content, r.total), r.min_version, r.max_version, task.committed, task.oldest_retained)
+        for r in tier.runs
+    )
+    return _Merged(tier.path, len(tier.runs), rows, add_hashes(folded))
 
 
 def _write_merged(pack: Pack, waiting: Sequence[_Merged]) -> list[Unread]:

@@ -75,6 +75,13 @@ class Probe:
         return {i: _read_numbers(c) for i, c in enumerate(self.bound) if is_number(c.type) or is_wide(c.type)}
 
     @cached_property
+    def leading(self) -> np.ndarray | None:
+        """The numbers of the first column in their order; None where it has others, or NULL."""
+        numbers, valid, fits = self.numbers.get(0, (None, None, None))
+        # Many requests are in this order, and a stable sort sees that.
+        return None if numbers is None or valid is not None or fits is not None else np.sort(numbers, kind="stable")
+
+    @cached_property
     def hashes(self) -> dict[int, np.ndarray]:
         """Hashes of the columns from some column on, for those who asked."""
         return {}
@@ -173,6 +180,8 @@ def find(run: RunData, request: Probe) -> Found:
     same = len(parts) == width
     sorted_ = path.order < 0 or path.order in path.bound  # by versions within one key
     one_key = whole and sorted_ and (same or (hashed and not run.collisions))
+    if not _may_hold(run, request):
+        return Found(request.every[:0], request.every[:0], request.every[:0], one_key, same)
     hit, codes = _encode_requests(run, request, hashed)
     if not len(hit):
         return Found(hit, hit, hit, one_key, same)
@@ -194,6 +203,15 @@ def find(run: RunData, request: Probe) -> Found:
         return Found(hit, hit, hit, one_key, same)
     high = low + 1 if run.unique else search_codes(run, run.codes, codes[there], "right")
     return Found(hit, low, high, one_key, same)
+
+
+def _may_hold(run: RunData, request: Probe) -> bool:
+    """Whether the first column of some request is in the run's frame: of many ranges of a copy most are left out by this, in a tenth of the time."""
+    if not run.search.parts or not request.bound or request.leading is None:
+        return True
+    frame = run.search.parts[0].frame
+    place = int(request.leading.searchsorted(frame.base))
+    return place < len(request) and int(request.leading[place]) - frame.base <= frame.largest
 
 
 def _encode_requests(run: RunData, request: Probe, hashed: bool) -> tuple[np.ndarray, np.ndarray]:

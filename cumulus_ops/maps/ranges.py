@@ -33,6 +33,8 @@ SAMPLES = 32
 #: A lead with more samples is cut, one with fewer is in one range: then a look-up of a leading key finds it in one run, and no range is
 #: longer than the others by more than this.
 HOT_SAMPLES = 8
+#: As many rows are read at a time: what lies between their bytes and their columns stays in the caches.
+READ_ROWS = 1 << 17
 
 
 @dataclass(frozen=True)
@@ -58,7 +60,7 @@ class Ranges:
         values = list(dict.fromkeys(name for run in self.runs for name in run.values))
         waiting, rows = list[pa.Table](), 0
         for place, run in enumerate(self.runs):
-            for chosen in self._choose_rows(place, part, limit_rows):
+            for chosen in self._choose_rows(place, part, min(limit_rows, READ_ROWS)):
                 table = run.table(key_names, values, chosen)
                 raised = collapse_versions(versions(table), self.committed, self.oldest_retained)
                 waiting.append(table.set_column(table.column_names.index(VERSION), VERSION, pa.array(raised)))
