@@ -1,15 +1,15 @@
 """Stamping events and appending them to the log, durably, before anything is computed from them.
 
 The log is Parquet files ``log/<relation>/<unique>.parquet`` with the relation's columns, ``_sign`` int8 (+1 insert, -1
-delete), ``_offset`` int64 (the event's place in its source) and ``_version`` int64 (its stamp, ascending). Rows of one
+delete), ``_offset`` int64 (the event's place in its source) and ``_version`` int64 (its stamp, ascending, from the first row's on, which the catalog has). Rows of one
 atomic event follow each other. Files become part of the log when the catalog names them, never before.
 
 A delivery becomes one batch, or several if it has more rows than a batch may have. It is read, checked and written piece by
 piece, and appended as a whole. What cannot be accepted is put aside in the same transaction: every row that was delivered is in the
 log, counted as a repeat, in the quarantine, or in a file that is set aside.
 
-The way of a piece: read and check (:func:`_write_part`), leave out repeats, judge by seals, transactions and keys, stamp and write
-(:func:`_write_piece`). When all pieces are written (:func:`_write_delivery`), one transaction appends them (:func:`_run_pass`), or all of it
+The way of a piece: read and check (:func:`_write_part`), leave out repeats, judge by seals, transactions and keys, write
+(:func:`_write_piece`); or all of that in another process, if there is nothing to judge (:func:`~cumulus_ops.append.portions.write_beside`). When all pieces are written (:func:`_write_delivery`), one transaction appends them (:func:`_run_pass`), or all of it
 is read again, if more has to be left out than was known (:class:`Pass`).
 """
 
@@ -31,7 +31,7 @@ from cumulus_ops.append.batches import LogWriter, Written, cut_batches, file_row
 from cumulus_ops.append.checks import RelationEvents, check
 from cumulus_ops.append.declarations import declaration
 from cumulus_ops.append.delivery import Delivery, Part, Portion, SealPart
-from cumulus_ops.append.portions import CallBeside, leave_out, number_rows, write_beside, write_rows
+from cumulus_ops.append.portions import Beside, leave_out, number_rows, write_beside, write_rows
 from cumulus_ops.append.rejected import events_of, json_records, rejected_rows, without_events
 from cumulus_ops.append.repeats import split_known
 from cumulus_ops.append.seals import SealStage
@@ -54,7 +54,7 @@ _NO_EVENTS = np.array([], dtype=np.int64)
 
 
 def append_delivery(
-    project: Project, catalog: Catalog, coordinator: int, delivery: Delivery, beside: CallBeside | None = None
+    project: Project, catalog: Catalog, coordinator: int, delivery: Delivery, beside: Beside | None = None
 ) -> tuple[int, ...]:
     """Append one delivery to the coordinator's open epoch, as stamped batches of at most ``project.batch_rows`` rows each.
 
@@ -63,7 +63,7 @@ def append_delivery(
         catalog: its catalog.
         coordinator: whose source it came from.
         delivery: what the source handed over.
-        beside: makes calls in other processes, for large deliveries; None if there are none.
+        beside: knows other processes, for large deliveries; None if there are none.
 
     Returns:
         the new batches' ids in their order, at least one. All of them became visible at once.
@@ -114,7 +114,7 @@ class _Job:
     label: str
     is_apart: bool
     parts: tuple[Part | SealPart | NewFileAside, ...]
-    beside: CallBeside | None = None
+    beside: Beside | None = None
 
     @functools.cached_property
     def base(self) -> int:

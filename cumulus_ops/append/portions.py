@@ -33,21 +33,25 @@ from m3.program import Relation
 if TYPE_CHECKING:  # tasks import this, and no catalog
     from cumulus_ops.catalog.catalog import Catalog
 
-__all__ = ["CallBeside", "leave_out", "number_rows", "write_beside", "write_rows"]
+__all__ = ["Beside", "MakeCalls", "leave_out", "number_rows", "write_beside", "write_rows"]
 
 
 log = logging.getLogger(__name__)
 
 
-class CallBeside(Protocol):
-    """Makes calls in other processes, several at the same time."""
+#: Makes calls, which can be pickled, and may be made several times. What they return, in their order.
+MakeCalls = Callable[[Sequence[Callable[[], Any]]], list[Any]]
 
-    def __call__(self, rows: int, calls: Sequence[Callable[[], Any]]) -> list[Any] | None:
-        """What they return; None if they have not been made, for they are not worth it.
+
+class Beside(Protocol):
+    """Who knows other processes."""
+
+    def __call__(self, rows: int, calls: int) -> MakeCalls | None:
+        """What makes calls in other processes, several at the same time; None if they are not worth it.
 
         Args:
             rows: how many the calls go through together, about.
-            calls: they can be pickled, and made several times.
+            calls: how many they are.
         """
 
 
@@ -130,7 +134,7 @@ def write_beside(
     parts: Sequence[Part],
     label: str,
     base: Callable[[], int],
-    call: CallBeside,
+    beside: Beside,
 ) -> dict[str, list[Written]]:
     """Have other processes write parts of a delivery, as far as nothing but their rows decides about them, if there are enough of these.
 
@@ -141,23 +145,18 @@ def write_beside(
         parts: those of its parts that are to be written.
         label: of the step that appends.
         base: gives where the offsets of events without numbers begin.
-        call: makes the calls.
+        beside: who may write them.
 
     Returns:
         the place of a part -> what became of its portions, in their order. All others are left to this process, and so is what goes wrong: it sees for itself.
     """
-    found = {
-        part.place: (part, part.portions())
-        for part in parts
-        if _stands_alone(project, delivery, part) and part.portions
-    }
-    found = {
-        place: one
-        for place, one in found.items()
-        if not any(_may_be_known(catalog, delivery, one[0], p) for p in one[1])
-    }
-    if not found:
+    alone = [part for part in parts if _stands_alone(project, delivery, part)]
+    cut = {part.place: (part, part.portions()) for part in alone if part.portions}
+    rows = sum(portion.rows for _, portions in cut.values() for portion in portions)
+    make = beside(rows, sum(len(portions) for _, portions in cut.values()))
+    if make is None:  # before the catalog is asked anything: most deliveries are small
         return {}
+    found = {place: one for place, one in cut.items() if not _may_be_known(catalog, delivery, *one)}
     calls: list[Callable[[], Any]] = [
         _WritePortion(
             project.state,
@@ -174,16 +173,13 @@ def write_beside(
         for portion in portions
     ]
     hashes = delivery.hashing.hash_calls() if delivery.hashing else ()
-    rows = sum(portion.rows for _, portions in found.values() for portion in portions)
     try:
-        results = call(rows, [_Attempt(one) for one in (*calls, *hashes)])
+        results = make([_Attempt(one) for one in (*calls, *hashes)]) if calls else []
     except Exception as error:  # whatever it was, there is another way
         log.warning("%s: is appended by one process, for several have failed: %s", delivery.place, str(error)[:500])
         return {}
-    if results is None:
-        return {}
     made = results[len(calls) :]
-    if delivery.hashing and not any(isinstance(one, _Failed) for one in made):
+    if delivery.hashing and calls and not any(isinstance(one, _Failed) for one in made):
         delivery.hashing.take_hashes(made)
     left, taken = iter(results), dict[str, list[Written]]()
     for place, (part, portions) in found.items():
@@ -205,11 +201,12 @@ def _stands_alone(project: Project, delivery: Delivery, part: Part) -> bool:
     return not delivery.transactional and part.relation not in project.keys and part.relation not in project.seals
 
 
-def _may_be_known(catalog: Catalog, delivery: Delivery, part: Part, portion: Portion) -> bool:
-    """Whether the log may have events with the numbers of a portion, as far as these are known."""
-    if portion.lowest is None or portion.highest is None:
+def _may_be_known(catalog: Catalog, delivery: Delivery, part: Part, portions: Sequence[Portion]) -> bool:
+    """Whether the log may have events with the numbers of a part, as far as these are known."""
+    lowest, highest = portions[0].lowest, portions[-1].highest  # from portion to portion they ascend
+    if lowest is None or highest is None:
         return False
-    return bool(catalog.log.files(source=_source(delivery, part), offsets=(portion.lowest, portion.highest)))
+    return bool(catalog.log.files(source=_source(delivery, part), offsets=(lowest, highest)))
 
 
 def _is_right(catalog: Catalog, delivery: Delivery, part: Part, results: Sequence[Written | _Failed]) -> bool:
@@ -220,5 +217,5 @@ def _is_right(catalog: Catalog, delivery: Delivery, part: Part, results: Sequenc
             return False
     source = _source(delivery, part)
     files = [one.file for result in results if isinstance(result, Written) for one in result.log]
-    numbered = [file for file in files if file.source == source]
-    return not any(catalog.log.files(source=source, offsets=(f.min_offset, f.max_offset)) for f in numbered)
+    numbers = [n for file in files if file.source == source for n in (file.min_offset, file.max_offset)]
+    return not numbers or not catalog.log.files(source=source, offsets=(min(numbers), max(numbers)))

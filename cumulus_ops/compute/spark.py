@@ -20,6 +20,7 @@ from urllib.parse import urlsplit
 
 import pyarrow as pa
 
+from cumulus_ops.append.portions import MakeCalls
 from cumulus_ops.catalog.records import NewRun
 from cumulus_ops.compute.apply import ApplyTask
 from cumulus_ops.compute.correct import CorrectTask
@@ -339,10 +340,12 @@ class SparkExecutor:
         frame = self.session.range(0, len(tasks), 1, len(tasks)).mapInArrow(_whole_steps(tasks), RESULT)
         return [StepResult.from_json(row[0]) for row in frame.collect()]
 
-    def call_beside(self, rows: int, calls: Sequence[Callable[[], Any]]) -> list[Any] | None:
-        """See :class:`~cumulus_ops.append.portions.CallBeside`: each call is a task of one job. Nothing is done twice, so that is worth it as soon as a job is."""
-        if rows < self._settings.rows_per_task or len(calls) < 2 or _tasks_at_once(self.session) < 2:
-            return None
+    def beside(self, rows: int, calls: int) -> MakeCalls | None:
+        """See :class:`~cumulus_ops.append.portions.Beside`: each call is a task of one job. Nothing is done twice, so that is worth it as soon as a job is."""
+        is_large = rows >= self._settings.rows_per_task and calls > 1
+        return self._make_calls if is_large and _tasks_at_once(self.session) > 1 else None
+
+    def _make_calls(self, calls: Sequence[Callable[[], Any]]) -> list[Any]:
         frame = self.session.range(0, len(calls), 1, len(calls)).mapInArrow(_called(calls), RETURNED)
         return [pickle.loads(row[0]) for row in frame.collect()]
 

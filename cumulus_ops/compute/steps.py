@@ -15,11 +15,12 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import astuple, dataclass, replace
 from functools import lru_cache
 from pathlib import Path
-from typing import Any, NamedTuple, Protocol
+from typing import NamedTuple, Protocol
 
 import numpy as np
 import pyarrow as pa
 
+from cumulus_ops.append.portions import MakeCalls
 from cumulus_ops.catalog.records import NewRun, Run
 from cumulus_ops.compute.apply import ApplyTask, apply_events
 from cumulus_ops.compute.correct import CorrectTask, correct_history
@@ -448,8 +449,8 @@ class Executor(Protocol):
         """Run one task to its end and return what it wrote."""
         ...
 
-    def call_beside(self, rows: int, calls: Sequence[Callable[[], Any]]) -> list[Any] | None:
-        """See :class:`~cumulus_ops.append.portions.CallBeside`."""
+    def beside(self, rows: int, calls: int) -> MakeCalls | None:
+        """See :class:`~cumulus_ops.append.portions.Beside`."""
         ...
 
     def close(self) -> None:
@@ -482,7 +483,7 @@ class InProcess:
 
         return run_step(task)
 
-    def call_beside(self, rows: int, calls: Sequence[Callable[[], Any]]) -> None:
+    def beside(self, rows: int, calls: int) -> None:
         """See :class:`Executor`: there is no other process."""
 
     def close(self) -> None:

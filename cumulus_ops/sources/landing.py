@@ -198,6 +198,7 @@ class _Opened:
         self._only = None if files is None else frozenset(files)
         self._hashes: Hashes | None = None
         self._drop: DropFolder | None = None
+        self._portions = dict[Path, list[Portion]]()
 
     def parts(self) -> list[Part | SealPart | NewFileAside]:
         """Its files, in the order of the project's relations, and what is none.
@@ -213,12 +214,12 @@ class _Opened:
             raise NotYet(message, kind="no-drop", place=printable(self._path), hint=hint) from error
         coordinator, names = int(self._path.parent.name), _names(self._project)
         files, asides = sort_files(coordinator, drop, names, self._project.memory_bytes, self._only)
-        self._hashes = Hashes(drop, files.values())
+        self._hashes, self._portions = Hashes(drop, files.values()), {}
         parts: list[Part | SealPart | NewFileAside] = []
         for relation in (r for r in self._project.relations if r.name in files):
             path, settings = self._path / files[relation.name].name, self._project.settings_of(relation.name)
             here, apart = (partial(self._read, relation, settings, path, is_apart) for is_apart in (False, True))
-            portions = partial(self._cut, relation, settings, path)
+            portions = partial(self._cut_once, relation, settings, path)
             parts.append(Part(relation.name, printable(path), here, apart, portions))
         parts += [self._make_seal_part(what, file) for what, file in files.items() if what not in names]
         return [*parts, *asides]
@@ -242,6 +243,12 @@ class _Opened:
         rows = piece_rows(project.batch_rows)
         read = read_rows_apart if is_apart else read_rows
         return _guard(partial(read, relation, path, rows, settings, project.memory_bytes), path)
+
+    def _cut_once(self, relation: Relation, settings: LandingSettings, path: Path) -> list[Portion]:
+        """The portions of a file, for whose sake its footer is read once."""
+        if path not in self._portions:
+            self._portions[path] = self._cut(relation, settings, path)
+        return self._portions[path]
 
     def _cut(self, relation: Relation, settings: LandingSettings, path: Path) -> list[Portion]:
         """The portions of a file: some row groups each, or all of it."""

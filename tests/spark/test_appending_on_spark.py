@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
+from cumulus_ops.append.portions import MakeCalls
 from cumulus_ops.compute.spark import SparkExecutor
 from cumulus_ops.project.settings import ExecutorSettings
 from tests.unit.append.test_portions import File, append_all, land, rows_of, template
@@ -20,21 +21,32 @@ __all__ = ["template"]
 
 
 def test_tasks_append_what_one_process_does(spark: SparkSession, template: Any) -> None:
-    project, made = dataclasses.replace(template, batch_rows=4), []
-    executor = SparkExecutor(ExecutorSettings(rows_per_task=10), spark)
+    project, executor = (
+        dataclasses.replace(template, batch_rows=4),
+        SparkExecutor(ExecutorSettings(rows_per_task=9), spark),
+    )
+    asked, made = list[bool](), list[int]()
 
-    def beside(rows: int, calls: Sequence[Callable[[], Any]]) -> list[Any] | None:
-        made.append(executor.call_beside(rows, calls))
-        return made[-1]
+    def beside(rows: int, calls: int) -> MakeCalls | None:
+        make = executor.beside(rows, calls)
+        asked.append(make is not None)
+
+        def counted(calls: Sequence[Callable[[], Any]]) -> list[Any]:
+            assert make is not None
+            made.append(len(calls))
+            return make(calls)
+
+        return counted if make else None
 
     bad = [*rows_of(0, 9), (9, "X", 1), (10, "I", None)]
     files = {"left": File(bad, True, True, 2), "right": File(rows_of(0, 5), True, False, 0)}
     again = {"left": File(rows_of(5, 9), True, True, 2)}  # some of its events have come before
     land(project, [files, {"right": files["right"]}, again])
     assert append_all(project, 3, beside) == append_all(project, 3, None)
-    first, *others = made
-    assert len(first) == 3 + 1 + 2
-    assert others == [None]  # five rows are not worth a job; and of what may have come before, one process decides
+    assert asked == [True, False, True]  # five rows are not worth a job
+    assert made == [
+        3 + 1 + 2
+    ]  # portions of row groups, a text file, the hashes of both; of what may have come before, one process decides
 
 
 def test_a_drop_whose_task_dies_is_appended(spark: SparkSession, template: Any) -> None:
@@ -42,12 +54,14 @@ def test_a_drop_whose_task_dies_is_appended(spark: SparkSession, template: Any) 
     executor, said = SparkExecutor(ExecutorSettings(rows_per_task=1), spark), list[str]()
     land(project, [{"left": File(rows_of(0, 9), True, True, 2)}])
 
-    def deadly(rows: int, calls: Sequence[Callable[[], Any]]) -> list[Any] | None:
+    def deadly(calls: Sequence[Callable[[], Any]]) -> list[Any]:
+        make = executor.beside(9, len(calls))
+        assert make is not None
         try:
-            return executor.call_beside(rows, [*calls, partial(os._exit, 1)])
+            return make([*calls, partial(os._exit, 1)])
         except Exception as error:
             said.append(str(error))
             raise
 
-    assert append_all(project, 1, deadly) == append_all(project, 1, None)
+    assert append_all(project, 1, lambda rows, calls: deadly) == append_all(project, 1, None)
     assert "exited unexpectedly" in said[0]

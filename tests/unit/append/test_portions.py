@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 
 from cumulus_ops.append.append import append_delivery
 from cumulus_ops.append.batches import Written
-from cumulus_ops.append.portions import CallBeside
+from cumulus_ops.append.portions import Beside, MakeCalls
 from cumulus_ops.catalog.catalog import Catalog
 from cumulus_ops.files.log_files import read_log
 from cumulus_ops.files.parquet import read_groups, read_parquet
@@ -88,13 +88,16 @@ def template(tmp_path_factory: pytest.TempPathFactory) -> Project:
     return project
 
 
-class Beside:
+class Others:
     """Makes calls as other processes do: pickled, in any order, some of them twice. ``lost``: what nobody has taken of these."""
 
     def __init__(self) -> None:
         self.calls, self.lost = 0, list[Written]()
 
-    def __call__(self, rows: int, calls: Sequence[Callable[[], Any]]) -> list[Any]:
+    def __call__(self, rows: int, calls: int) -> MakeCalls:
+        return self.make
+
+    def make(self, calls: Sequence[Callable[[], Any]]) -> list[Any]:
         again: list[Callable[[], Any]] = pickle.loads(pickle.dumps(calls))
         self.calls += len(calls)
         self.lost += [found for call in again[::2] if isinstance(found := call(), Written)]
@@ -120,7 +123,7 @@ def land(project: Project, drops: Sequence[dict[str, File]]) -> None:
             file.write(folder, relation)
 
 
-def append_all(project: Project, drops: int, beside: CallBeside | None) -> list[object]:
+def append_all(project: Project, drops: int, beside: Beside | None) -> list[object]:
     """What the catalog and the files say when all drops are appended, but for the names of files."""
     with begun(project) as catalog:
         for number in range(drops):
@@ -128,13 +131,13 @@ def append_all(project: Project, drops: int, beside: CallBeside | None) -> list[
             append_delivery(project, catalog, 0, drop_delivery(project, project.landing / "0" / f"d{number}"), beside)
         log, rejected = catalog.log.files(), catalog.deliveries.quarantined_rows()
         named = {file.path for file in (*log, *rejected)}
-        if isinstance(beside, Beside):
+        if isinstance(beside, Others):
             named |= {log.file.path for lost in beside.lost for log in lost.log}
             named |= {file.path for lost in beside.lost for file in lost.quarantine}
         folders = [project.state / folder for folder in ("log", "quarantine")]
         there = {str(f.relative_to(project.state)) for folder in folders for f in folder.rglob("*.parquet")}
         assert named <= there
-        assert there == named or not isinstance(beside, Beside)  # what a call has written that died is collected later
+        assert there == named or not isinstance(beside, Others)  # what a call has written that died is collected later
         return [
             catalog.log.batches(),
             catalog.members.position(0),
@@ -153,7 +156,7 @@ def test_several_processes_append_what_one_does(
     keys = {"right": KeySettings("upsert")} if is_keyed else {}
     project = dataclasses.replace(template, batch_rows=batch_rows, keys=keys)
     land(project, drops)
-    assert append_all(project, len(drops), Beside()) == append_all(project, len(drops), None)
+    assert append_all(project, len(drops), Others()) == append_all(project, len(drops), None)
 
 
 def rows_of(first: int, count: int) -> list[Row]:
@@ -161,7 +164,7 @@ def rows_of(first: int, count: int) -> list[Row]:
 
 
 def test_each_portion_is_written_by_others(template: Project) -> None:
-    project, beside = dataclasses.replace(template, batch_rows=4), Beside()
+    project, beside = dataclasses.replace(template, batch_rows=4), Others()
     land(project, [{"left": File(rows_of(0, 11), True, True, 2), "right": File(rows_of(0, 3), True, False, 0)}])
     batches, *_ = append_all(project, 1, beside)
     assert beside.calls == 3 + 1 + 2  # portions of two row groups, a file of text, and the hashes of two files
@@ -182,10 +185,10 @@ def test_what_goes_wrong_elsewhere_is_done_here(template: Project) -> None:
     project = dataclasses.replace(template, batch_rows=4)
     land(project, [{"left": File(rows_of(0, 9), True, True, 2)}])
 
-    def unreachable(rows: int, calls: Sequence[Callable[[], Any]]) -> list[Any]:
+    def unreachable(calls: Sequence[Callable[[], Any]]) -> list[Any]:
         raise ConnectionError("no worker is left")
 
-    assert append_all(project, 1, unreachable) == append_all(project, 1, None)
+    assert append_all(project, 1, lambda rows, calls: unreachable) == append_all(project, 1, None)
 
 
 def test_a_file_whose_footer_says_other_numbers_than_its_rows_is_not_taken(tmp_path: Path) -> None:
