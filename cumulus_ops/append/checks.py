@@ -22,7 +22,17 @@ import pyarrow.compute as pc
 
 from cumulus_ops.append.delivery import PRODUCER, SEAL
 from cumulus_ops.files.casting import cast_exact, is_readable_as, is_repeating_text, plain_text
-from cumulus_ops.files.columns import EVENT, OFFSET, OP, REJECTED_SCHEMA, SIGN, UPDATE, RawFile, bad_columns
+from cumulus_ops.files.columns import (
+    EVENT,
+    NO_REJECTED,
+    OFFSET,
+    OP,
+    REJECTED_SCHEMA,
+    SIGN,
+    UPDATE,
+    RawFile,
+    bad_columns,
+)
 from cumulus_ops.files.formats import format_of, read_raw
 from cumulus_ops.files.parquet import Groups
 from cumulus_ops.project.errors import InputProblem
@@ -269,7 +279,7 @@ class _Piece:
         for m in self.raw.malformed:
             event = {} if m.event is None else {EVENT: m.event}
             lines.append((m.row, m.kind, m.reason, _json({**event, "line": m.text})))
-        table = pa.concat_tables([REJECTED_SCHEMA.empty_table(), *parts, _make_rejected(lines)])
+        table = pa.concat_tables([NO_REJECTED, *parts, _make_rejected(lines)])
         return table.sort_by("row") if lines and parts else table
 
     def describe_rows(self, where: list[int]) -> pa.Table:

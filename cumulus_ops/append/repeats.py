@@ -20,7 +20,7 @@ import pyarrow.compute as pc
 from cumulus_ops.append.rejected import json_records, rejected_rows
 from cumulus_ops.catalog.catalog import Catalog
 from cumulus_ops.catalog.records import LogFile
-from cumulus_ops.files.columns import OFFSET, REJECTED_SCHEMA, SIGN, event_schema
+from cumulus_ops.files.columns import NO_REJECTED, OFFSET, SIGN, event_schema
 from cumulus_ops.files.log_files import KEPT_ROWS, fresh_offsets, read_log, read_rows
 from cumulus_ops.project.errors import IntegrityProblem
 from cumulus_ops.project.settings import Project
@@ -61,7 +61,7 @@ def split_known(
         upsert: whether rows may be updates and deletes by key, which the log has as what they meant.
     """
     if len(rows) == 0:
-        return Known(rows, 0, REJECTED_SCHEMA.empty_table())
+        return Known(rows, 0, NO_REJECTED)
     extremes = rows[OFFSET][0].as_py(), rows[OFFSET][-1].as_py()
     files, damaged = dict[LogFile, np.ndarray](), list[LogFile]()
     for file in catalog.log.files(source=source, offsets=extremes):
@@ -77,7 +77,7 @@ def split_known(
     for file in damaged:
         seen |= (offsets >= file.min_offset) & (offsets <= file.max_offset)
     if not seen.any():
-        return Known(rows, 0, REJECTED_SCHEMA.empty_table())
+        return Known(rows, 0, NO_REJECTED)
     old = _read_log_rows(project, catalog, relation, np.unique(offsets[seen]), files, damaged)
     again = _plain(rows.filter(pa.array(seen)), relation)
     fresh, lost = rows.filter(pa.array(~seen)), np.isin(again[OFFSET].to_numpy(), old.lost)

@@ -19,7 +19,7 @@ from cumulus_ops.append.checks import Checks, Reason
 from cumulus_ops.append.rejected import join_chunks, quote_json, rejected_rows
 from cumulus_ops.catalog.catalog import Catalog
 from cumulus_ops.catalog.values import SealChange, Sealing, ValueState
-from cumulus_ops.files.columns import OFFSET, REJECTED_SCHEMA, SIGN, RawFile
+from cumulus_ops.files.columns import NO_REJECTED, OFFSET, SIGN, RawFile
 from cumulus_ops.project.errors import InputProblem
 from cumulus_ops.project.settings import Project, SealSettings
 
@@ -103,7 +103,7 @@ class SealStage:
                 mine = rows if len(asked) == len(rows) else rows.take(pa.array(asked))
             self._mark(relation, seal, mine, found, asked, reasons)
         if not reasons:
-            return rows, REJECTED_SCHEMA.empty_table()
+            return rows, NO_REJECTED
         # The other rows of their events go with them: an event is accepted or rejected whole.
         offsets = rows[OFFSET].to_numpy()
         found[np.isin(offsets, offsets[found >= 0]) & (found < 0)] = len(reasons)
@@ -196,7 +196,7 @@ class SealStage:
         passed: Sequence[str] = (),
     ) -> pa.Table:
         if len(rows) == 0:
-            return REJECTED_SCHEMA.empty_table()
+            return NO_REJECTED
         found, reasons = np.full(len(rows), -1), list[Reason]()
         self._mark(relation, seal, rows, found, np.arange(len(rows)), reasons, passed)
         what({*distinct_texts(rows.filter(pa.array(found < 0)), seal.columns)})
@@ -245,7 +245,7 @@ class _Values:
 
 def _reject(rows: pa.Table, found: np.ndarray, reasons: Sequence[Reason]) -> pa.Table:
     """The rows that have a reason."""
-    parts = [REJECTED_SCHEMA.empty_table()]
+    parts = [NO_REJECTED]
     texts = pa.array([reason.text for reason in reasons], pa.string())
     for kind in dict.fromkeys(reason.kind for reason in reasons):
         here = [i for i, reason in enumerate(reasons) if reason.kind == kind]

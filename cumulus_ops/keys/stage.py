@@ -18,7 +18,7 @@ import numpy as np
 import pyarrow as pa
 
 from cumulus_ops.catalog.records import Batch, KeyChange, KeyRun, NewKeyRun
-from cumulus_ops.files.columns import OFFSET, REJECTED_SCHEMA, SIGN
+from cumulus_ops.files.columns import NO_REJECTED, OFFSET, REJECTED_SCHEMA, SIGN
 from cumulus_ops.keys.building import (
     RUN_ROWS,
     Keep,
@@ -129,7 +129,7 @@ class KeyStage:
             refuse: of rows that are there already, which must stay, and why: by their places. Events of their keys are rejected.
         """
         if relation not in self._project.keys or len(rows) == 0:
-            return Resolved(rows, REJECTED_SCHEMA.empty_table())
+            return Resolved(rows, NO_REJECTED)
         judged, events = self.look(relation, rows), rows[OFFSET].to_numpy()
         index = self._indexes[relation]
         refused = Rejections() if refuse is None else _find_refused(judged, events, refuse)

@@ -279,6 +279,8 @@ def _compare_neighbours(codes: np.ndarray, hashed: Sequence[pa.Array], order: np
     equal = codes[1:] == codes[:-1]
     if not equal.any():
         return True, False
+    if not hashed:
+        return False, False
     repeated = np.flatnonzero(equal)  # rows whose code the next one has, too
     first, second = pa.array(repeated), pa.array(repeated + 1)
     columns = [_take_sorted(column, order) for column in hashed]
