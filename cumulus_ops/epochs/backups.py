@@ -201,7 +201,7 @@ def back_up_when_due(rt: Runtime) -> Backup | None:
         return None
     try:
         return _back_up(rt)
-    except CumulusError as problem:
+    except (CumulusError, OSError) as problem:
         log.warning("the catalog is not backed up: %s", problem)
         return None
 

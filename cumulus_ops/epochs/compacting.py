@@ -26,7 +26,7 @@ def compact_when_due(rt: Runtime) -> None:
             compact(rt)
         except Conflict:
             raise
-        except CumulusError as problem:
+        except (CumulusError, OSError) as problem:
             log.warning("the log is not compacted: %s", problem)
 
 

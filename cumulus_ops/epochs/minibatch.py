@@ -395,11 +395,24 @@ def settle_if_due(rt: Runtime) -> bool:
         return False
     # By this machine's clock; if it is before the clock of the machine that committed, it is settled at once.
     waiting = datetime.datetime.now(datetime.UTC) - unsettled.since
-    if not datetime.timedelta(0) <= waiting < rt.project.corrections.after:
-        return _settle(rt)
-    if unsettled.stale:
-        try_refresh(rt)
+    try:
+        if not datetime.timedelta(0) <= waiting < rt.project.corrections.after:
+            return _settle(rt)
+        if unsettled.stale:
+            try_refresh(rt)
+    except IntegrityProblem as problem:
+        _require_damage(problem)
     return False
+
+
+def _require_damage(problem: IntegrityProblem) -> None:
+    """See that a file is damaged, and nothing else: then batches are applied all the same, and what cannot be settled waits, as its step has told.
+
+    Raises:
+        IntegrityProblem: it is something else.
+    """
+    if problem.kind not in DAMAGED:
+        raise problem
 
 
 def settle(rt: Runtime) -> None:
@@ -444,9 +457,8 @@ def tidy(rt: Runtime) -> int:
         merged = merge(rt)
     except Conflict:
         return 0
-    except IntegrityProblem as problem:  # the batch is applied, and what cannot be tidied waits, as its step has told
-        if problem.kind not in DAMAGED:
-            raise
+    except IntegrityProblem as problem:
+        _require_damage(problem)
         return 0
     if merged:  # or else a long epoch would keep what it has merged, several times what its maps take
         collect_garbage(rt, ())

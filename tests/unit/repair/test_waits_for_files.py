@@ -12,7 +12,7 @@ import pytest
 
 from cumulus_ops.catalog.epochs import Failure
 from cumulus_ops.compute import reading, steps
-from cumulus_ops.epochs import checkpoint
+from cumulus_ops.epochs import checkpoint, compacting, minibatch
 from cumulus_ops.epochs.checkpoint import collect_garbage, merge
 from cumulus_ops.epochs.minibatch import run_minibatch
 from cumulus_ops.maps import packs
@@ -202,6 +202,40 @@ def test_a_file_that_may_not_be_read_is_not_made_again(
     assert fsck(rt, only=[path]).damages == ()
 
 
+def land(rt: Runtime, number: int) -> None:
+    drop = rt.project.landing / "0" / f"drop{number}"
+    drop.mkdir(parents=True)
+    (drop / "r.ndjson").write_text(json.dumps({"op": "I", "event": number, "a": number % 3, "b": 1}) + "\n")
+
+
+def test_a_batch_is_applied_though_what_was_before_it_cannot_be_corrected(
+    rt: Runtime, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whatever else is wrong fails it."""
+    kinds = iter(["damaged-run", "cycle-unsettled"])
+
+    def correct(_: Runtime) -> int:
+        raise IntegrityProblem("it is", kind=next(kinds))
+
+    monkeypatch.setattr(minibatch, "correct", correct)
+    monkeypatch.setattr(minibatch, "RUNS", 0)
+    for number in (2, 3):
+        land(rt, number)
+    assert run_minibatch(rt, 0) is not None
+    with pytest.raises(IntegrityProblem, match="cycle-unsettled"):
+        run_minibatch(rt, 0)
+
+
+def test_a_net_table_that_cannot_be_written_fails_no_epoch(rt: Runtime, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*_: object) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(compacting, "is_due", lambda *_: True)
+    monkeypatch.setattr(compacting, "write_net_table", refuse)
+    commit_epoch(rt, 2)
+    assert [problem.step for problem in rt.catalog.problems.step_problems()] == ["compact"]
+
+
 def refuse_to_delete(monkeypatch: pytest.MonkeyPatch, of: str) -> None:
     right: Callable[[Path], None] = os.unlink
 
@@ -219,9 +253,7 @@ def test_files_that_cannot_be_deleted_fail_no_batch(rt: Runtime, monkeypatch: py
     with monkeypatch.context() as patch:
         refuse_to_delete(patch, "runs")
         for number in range(2, 12):
-            drop = rt.project.landing / "0" / f"drop{number}"
-            drop.mkdir(parents=True)
-            (drop / "r.ndjson").write_text(json.dumps({"op": "I", "event": number, "a": number % 3, "b": 1}) + "\n")
+            land(rt, number)
             assert run_minibatch(rt, 0) is not None
         commit_epoch(rt, 2)
         (problem,) = rt.catalog.problems.step_problems()
