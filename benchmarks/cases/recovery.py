@@ -30,7 +30,7 @@ from cumulus_ops.catalog.records import Recipe, Run
 from cumulus_ops.compute import reading, steps
 from cumulus_ops.compute.extend import choose_drivers
 from cumulus_ops.deploying.deploy import fill_groups
-from cumulus_ops.epochs import compacting
+from cumulus_ops.epochs import checkpoint, compacting
 from cumulus_ops.epochs.checkpoint import commit
 from cumulus_ops.epochs.minibatch import run_minibatch
 from cumulus_ops.epochs.voting import vote
@@ -91,9 +91,11 @@ def _lose_runs(settings: Settings, state: State, tables: Path, label: Label) -> 
 
     with copied(settings.home, state) as folder, open_runtime(project_of(folder, state.queries, INPROCESS)) as rt:
         drops = iter(changes.batches)
-        for _ in range(COMMITTED):
+        for number in range(COMMITTED):
             _apply(rt, next(drops))
-            _commit(rt)
+            # the newest epoch's runs are lost by themselves: of few maps a merge would have taken all of them
+            with patch.object(checkpoint, "merge", lambda _: 0) if number == COMMITTED - 1 else nullcontext():
+                _commit(rt)
         applied = 0
         for live in LIVE:
             for _ in range(applied, live):
