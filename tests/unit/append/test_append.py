@@ -176,6 +176,13 @@ def test_what_is_left_out_is_counted_once(project: Project, catalog: Catalog, su
     assert catalog.log.batch(batches[-1] + 1).duplicates == 3
 
 
+def test_the_newest_event_of_the_log_may_come_again(project: Project, catalog: Catalog) -> None:
+    append_drop(project, catalog, 0, land(project, "p0", left=[(10, "I", 10), (11, "I", 11)]))
+    (batch,) = append_drop(project, catalog, 0, land(project, "p1", left=[(11, "I", 11), (12, "I", 12)]))
+    assert [row[3] for row in log(project, catalog, batch)] == [12]
+    assert catalog.log.batch(batch).duplicates == 1
+
+
 def test_events_out_of_order_are_judged_over_the_whole_file(project: Project, catalog: Catalog) -> None:
     rows = [(e, "I", e) for e in range(12)]
     rows[10] = (3, "I", 10)  # event 3 has another row, ten rows away
