@@ -1,4 +1,4 @@
-"""kill -9 between any two steps, then run again: the same catalog and the same values as without the kill."""
+"""kill -9 between any two steps, then run again: the same catalog and the same values as without the kill, and with copies merged whole."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from cumulus_ops.opening.runtime import initialise, open_runtime
 from cumulus_ops.project.processes import FAULT_POINTS
 from cumulus_ops.project.settings import Project
 from cumulus_ops.project.versions import epoch_end
-from tests.support.children import finish_epochs, start, wait
+from tests.support.children import finish_epochs, finish_in_ranges, start, wait
 from tests.support.derived_programs import SHOP
 from tests.support.drops import VIEWS, make_shop
 from tests.support.leases import lapse
@@ -94,8 +94,8 @@ def test_a_killed_step_run_again_changes_nothing(
     if make is _views and fault.startswith("refresh"):
         pytest.skip("nothing to refresh")
     project = make(tmp_path)
-    assert wait(start(finish_epochs, project, EPOCHS, fault)) == -signal.SIGKILL, "the fault point was not reached"
-    assert wait(start(finish_epochs, project, EPOCHS)) == 0
+    assert wait(start(finish_in_ranges, project, EPOCHS, fault)) == -signal.SIGKILL, "the fault point was not reached"
+    assert wait(start(finish_in_ranges, project, EPOCHS)) == 0
     assert _outcome(project) == expected
 
 

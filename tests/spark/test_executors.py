@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import re
+from collections import Counter
 from pathlib import Path
 from unittest.mock import Mock
 
@@ -45,7 +46,14 @@ def _on_spark(project: Project, spark: SparkSession, rows_per_task: int) -> tupl
     initialise(project)
     with open_runtime(project, "inprocess") as rt:
         executor = SparkExecutor(ExecutorSettings(rows_per_task=rows_per_task), spark)
-        return _run(dataclasses.replace(rt, executor=executor))
+        outcome = _run(dataclasses.replace(rt, executor=executor))
+        runs = Counter(
+            (r.map, r.access_path, r.commit) for r in rt.catalog.commits.runs(rt.catalog.commits.last_commit())
+        )
+        merges = rt.catalog.commits.merges({commit for *_, commit in runs})
+        ranges = [number for (*_, commit), number in runs.items() if commit in merges]
+        assert max(ranges) > 1, "no copy was merged in ranges"
+        return outcome
 
 
 @pytest.fixture(scope="module")
@@ -58,8 +66,13 @@ def in_process(tmp_path_factory: pytest.TempPathFactory) -> tuple[Maps, int]:
 
 @pytest.mark.parametrize("rows_per_task", [10**6, 1], ids=["one task", "stages"])
 def test_spark_ends_in_the_same_maps(
-    rows_per_task: int, spark: SparkSession, in_process: tuple[Maps, int], tmp_path: Path
+    rows_per_task: int,
+    spark: SparkSession,
+    in_process: tuple[Maps, int],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    monkeypatch.setattr("cumulus_ops.epochs.checkpoint.most_merged_rows", lambda _: 10)
     project = make_shop(tmp_path)
     outcome = _on_spark(project, spark, rows_per_task)
     assert outcome[0] == in_process[0]  # how many corrections led there depends on how often runs were tidied up

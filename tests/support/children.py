@@ -10,7 +10,9 @@ from collections.abc import Callable
 from multiprocessing.context import ForkServerContext
 from multiprocessing.process import BaseProcess
 from pathlib import Path
+from unittest.mock import patch
 
+from cumulus_ops.epochs import checkpoint
 from cumulus_ops.epochs.driver import run_epochs
 from cumulus_ops.epochs.minibatch import current_epoch, run_minibatch, settle
 from cumulus_ops.epochs.voting import fence_the_gone, vote
@@ -56,6 +58,12 @@ def finish_epochs(project: Project, epochs: int, fault: str = "") -> None:
     os.environ["CUMULUS_FAULT"] = fault
     with open_runtime(project, "inprocess") as rt:
         run_epochs(rt, epochs - len(rt.catalog.snapshots.all()), validating=False)
+
+
+def finish_in_ranges(project: Project, epochs: int, fault: str = "") -> None:
+    """The same, with copies that are merged in ranges of a few rows."""
+    with patch.object(checkpoint, "most_merged_rows", lambda _: 5):
+        finish_epochs(project, epochs, fault)
 
 
 def work_as_coordinator(project: Project, coordinator: int, drops_per_epoch: int, epochs: int) -> None:
