@@ -16,14 +16,14 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from cumulus_ops.maps.columns import from_words, is_wide, narrow_column, narrow_units, to_column, to_numpy
+from cumulus_ops.maps.columns import from_words, is_wide, narrow_column, narrow_units, to_column, to_numpy, widen
 from cumulus_ops.project.errors import InputProblem
 from m3.datatypes import INT64_MAX, INT64_MIN, Type
 from m3.scalars import Call, Const
 
 __all__ = [
     "Solved",
-    "compare",
+    "at_scale",
     "divide_doubles",
     "divide_units",
     "division_by_zero",
@@ -145,10 +145,6 @@ def fit(units: pa.Array, to: Type) -> pa.Array:
 #: Units of the operands at the scales of their types -> units at some scale, that scale, and the rows without a value.
 Step = Callable[[Call, list[np.ndarray]], "tuple[np.ndarray, int, np.ndarray | None] | None"]
 
-COMPARISONS: Mapping[str, Callable[[Any, Any], Any]] = {
-    "eq": operator.eq, "ne": operator.ne, "lt": operator.lt, "le": operator.le, "gt": operator.gt, "ge": operator.ge,
-}  # fmt: skip
-
 
 @dataclass(frozen=True)
 class Solved:
@@ -190,11 +186,13 @@ def solve_conversion(x: pa.Array, source: Type, to: Type) -> Solved:
     return _check_results(round_half_up(_integers(x), source.scale - to.scale), to, _nulls([x]), None, "a number")
 
 
-def compare(op: str, args: Sequence[pa.Array], scales: Sequence[int]) -> pa.Array:
-    """A comparison of two columns of units at different scales."""
-    scale = max(scales)
-    a, b = (_integers(x) * 10 ** (scale - s) for x, s in zip(args, scales, strict=True))
-    return pa.array(COMPARISONS[op](a, b).astype(bool), mask=_nulls(args))
+def at_scale(x: pa.Array, source: int, target: int) -> pa.Array:
+    """Units at a scale as decimals of 76 digits at another one, no smaller: any two numbers of 38 digits have one such type in common."""
+    whole = widen(x) if pa.types.is_int64(x.type) else x
+    units = pa.Array.from_buffers(
+        pa.decimal128(38, source), len(whole), whole.buffers(), whole.null_count, whole.offset
+    )
+    return units.cast(pa.decimal256(76, target))
 
 
 def unfit(units: np.ndarray, to: Type) -> np.ndarray:

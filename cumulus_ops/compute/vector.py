@@ -166,7 +166,7 @@ def _compare(op: str, args: list[pa.Array], types: list[Type]) -> pa.Array:
                 x if t.scale == scale else _raise_for_rows(x, scale - t.scale) for x, t in zip(args, types, strict=True)
             ]
         except pa.ArrowInvalid:
-            return numbers.compare(op, args, [t.scale for t in types])
+            args = [numbers.at_scale(x, t.scale, scale) for x, t in zip(args, types, strict=True)]
         return _FUNCTIONS[op](*alike(args))
     if {t.kind for t in types} == {"date", "timestamp"}:
         args = [x.cast(physical_type(TIMESTAMP)) for x in args]
