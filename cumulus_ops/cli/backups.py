@@ -136,7 +136,11 @@ def _plan_lines(plan: RestorePlan) -> Iterator[str]:
     later = plan.later
     if later.rows or later.unreadable:
         counts = ", ".join(f"{n:,} of {name}" for name, n in sorted(later.rows.items()))
-        when = "" if later.epochs is None else f", in epochs {later.epochs[0]} to {later.epochs[1]}"
+        when = (
+            ""
+            if later.written is None
+            else f", written from {_moment(later.written[0])} to {_moment(later.written[1])}"
+        )
         yield f"read again  what came later is read from where it came from; the log had up to {counts or 'no'} rows of it{when}"
     if later.files:
         yield f"kept        {len(later.files):,} files that the backup does not name, {size_text(later.bytes)}, are moved to <state>/kept"

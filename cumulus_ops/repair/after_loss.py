@@ -18,7 +18,6 @@ from cumulus_ops.catalog.catalog import Catalog
 from cumulus_ops.catalog.identity import Identity
 from cumulus_ops.catalog.net_tables import NetTable
 from cumulus_ops.catalog.records import LEFT_OUT, Batch, KeyRun, LogFile, QuarantinedRows, step_of
-from cumulus_ops.project.versions import epoch_of
 
 __all__ = ["Later", "Losses", "LostRows", "bring_back", "find_later", "find_losses", "forget_derived", "keep_later"]
 
@@ -55,13 +54,13 @@ class Losses:
 
 @dataclass(frozen=True)
 class Later:
-    """Files that the catalog does not name. Of the log, the ``rows`` of each relation that were written since the backup was made, and from which to which epoch
-    (inclusive) they were; among them may be what killed steps have left. ``unreadable`` ones are not counted."""
+    """Files that the catalog does not name. Of the log, the ``rows`` of each relation that were written since the backup was made, and from when to when that was, in
+    seconds since 1970; among them may be what killed steps have left. ``unreadable`` ones are not counted. Of which epochs they were, no file says."""
 
     files: tuple[str, ...] = ()
     bytes: int = 0
     rows: dict[str, int] = field(default_factory=dict)
-    epochs: tuple[int, int] | None = None
+    written: tuple[float, float] | None = None
     unreadable: int = 0
 
 
@@ -145,20 +144,20 @@ def find_later(catalog: Catalog, root: Path, before: Identity, made_at: float) -
     known = catalog.leases.known_paths()
     unnamed = [path for path in _files(root) if path not in known and _is_ours(path, before)]
     rows: dict[str, int] = {}
-    epochs: list[int] = []
+    times: list[float] = []
     unreadable = 0
     for path in unnamed:
-        if path.startswith("log/") and (root / path).stat().st_mtime >= made_at:
+        if path.startswith("log/") and (at := (root / path).stat().st_mtime) >= made_at:
             try:
-                count, first, last = _read_stamps(root / path)
+                count = pq.read_metadata(root / path).num_rows
             except (OSError, pa.ArrowException):
                 unreadable += 1
                 continue
             relation = path.split("/")[1]
             rows[relation] = rows.get(relation, 0) + count
-            epochs += [first, last]
+            times.append(at)
     size = sum(_size(root / path) for path in unnamed)
-    return Later(tuple(unnamed), size, rows, (min(epochs), max(epochs)) if epochs else None, unreadable)
+    return Later(tuple(unnamed), size, rows, (min(times), max(times)) if times else None, unreadable)
 
 
 def _files(root: Path) -> Iterator[str]:
@@ -171,16 +170,6 @@ def _is_ours(path: str, before: Identity) -> bool:
     step = step_of(path)
     whose, _, generation = ("", "", "") if step is None else step.writer.partition(".")
     return whose == before.installation[:8] and int(generation) <= before.generation
-
-
-def _read_stamps(file: Path) -> tuple[int, int, int]:
-    """The rows of a log file, and the epochs of its first and its last one."""
-    with pq.ParquetFile(file) as opened:
-        count, groups = opened.metadata.num_rows, opened.num_row_groups
-        if not count:
-            raise pa.ArrowInvalid("no rows")
-        stamps = [opened.read_row_group(group, columns=["_version"])["_version"] for group in (0, groups - 1)]
-        return count, epoch_of(stamps[0][0].as_py()), epoch_of(stamps[1][-1].as_py())
 
 
 def keep_later(root: Path, files: Sequence[str], kept: Path) -> None:

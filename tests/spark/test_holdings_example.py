@@ -76,7 +76,7 @@ def _check_stages(rt: Runtime) -> None:
 
 def _serial(rt: Runtime) -> dict[str, list[dict[str, object]]]:
     """The views by the interpreter, event by event."""
-    files: dict[str, list[Path]] = {}
+    files: dict[str, dict[Path, int]] = {}
     for file in rt.catalog.log.files():
-        files.setdefault(file.relation, []).append(rt.project.state / file.path)
+        files.setdefault(file.relation, {})[rt.project.state / file.path] = file.first_version
     return {name: table.to_pylist() for name, table in recompute_m3(rt.program, files, 0).items()}
