@@ -61,8 +61,8 @@ def finish_epochs(project: Project, epochs: int, fault: str = "") -> None:
 
 
 def finish_in_ranges(project: Project, epochs: int, fault: str = "") -> None:
-    """The same, with copies that are merged in ranges of a few rows."""
-    with patch.object(checkpoint, "most_merged_rows", lambda _: 5):
+    """The same, with copies that are merged in ranges of a hundred rows (of five, a copy of the derived maps would be hundreds of runs)."""
+    with patch.object(checkpoint, "most_merged_rows", lambda _: 100):
         finish_epochs(project, epochs, fault)
 
 
