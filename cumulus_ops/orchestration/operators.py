@@ -189,7 +189,8 @@ class PublishEpochs(BaseOperator):
         if self.asset and epochs:
             event = context["outlet_events"][self.asset]
             report = absolute_page(load_project(Path(self.folder)).name, "epochs", epochs[-1], "report")
-            event.extra = {"epochs": list(epochs), "in_error": in_error, "report": report}
+            # the link first: Airflow's page shows a few lines, however many epochs there are
+            event.extra = {"report": report, "epochs": list(epochs), "in_error": in_error}
             event.add_partitions(str(epochs[-1]))  # one wake-up: the validation takes all that await it
         return epochs
 
