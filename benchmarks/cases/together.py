@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 import statistics
 import time
 from collections import defaultdict
@@ -12,25 +11,21 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 
+from benchmarks.cases.refresh import turns_of
 from benchmarks.changes import Changes, make_changes
 from benchmarks.contest import Contestant, Entry, Turn, compete
-from benchmarks.peers.cumulus import on_state
+from benchmarks.peers.cumulus import OnState, on_state
 from benchmarks.peers.duckdb import duckdb_recompute
 from benchmarks.peers.spark import spark_recompute
 from benchmarks.rows import Label, Row
 from benchmarks.settings import ALL_QUERIES, Settings
 from benchmarks.states import State, loaded
 from benchmarks.workload import count_rows, forget, relations_of, tables_of
-from cumulus_ops.append.append import append_delivery
-from cumulus_ops.epochs.minibatch import run_minibatch
-from cumulus_ops.opening.runtime import Runtime
 from cumulus_ops.query.read import read_view
 
 __all__ = ["APPEND", "contest", "run"]
 
-FRACTION, REPETITIONS, WARM_UPS = 0.001, 3, 1
-#: Of a larger part there is one turn, and none before it: no row is changed twice.
-LARGE = 0.1
+FRACTION, REPETITIONS = 0.001, 3
 #: What stands as a query for the part of a turn in which the drop's files get into the log.
 APPEND = "append"
 #: Query -> its seconds, turn by turn.
@@ -54,7 +49,7 @@ def contest(settings: Settings, tables: Path, scale_factor: float, state: State,
     """The rows of one fraction: for each contestant those of all queries together, of each, and of appending."""
     relations = relations_of(state.queries)
     events = max(2, round(count_rows(tables, relations) * fraction))
-    repetitions, warm_ups = (1, 0) if fraction >= LARGE else (settings.repetitions or REPETITIONS, WARM_UPS)
+    repetitions, warm_ups = turns_of(settings, fraction, REPETITIONS)
     changes = make_changes(settings.home, tables, relations, events, repetitions + warm_ups, every_table=True)
     after = changes.write_after(repetitions + warm_ups)
     parts: defaultdict[str, Parts] = defaultdict(dict)
@@ -87,37 +82,21 @@ class _Kept:
     """Appends and applies the next change per turn, and reads all answers. A query's seconds are those of appending, of applying
     for all queries, and of reading it; the turn's are those of appending, applying, and reading all."""
 
-    project: Contestant
-    changes: Changes
+    project: OnState
     state: State
     parts: Parts = field(default_factory=dict)
 
-    @property
-    def rt(self) -> Runtime:
-        found = self.project.rt  # type: ignore[attr-defined]
-        assert isinstance(found, Runtime)
-        return found
-
     def turn(self, number: int) -> Turn:
-        drop = self.changes.batches[number]
-        shutil.copytree(drop, self.rt.project.landing / "0" / drop.name)
-        (delivery,) = self.rt.sources.pending(0)
-        begun = time.perf_counter()
-        append_delivery(self.rt.project, self.rt.catalog, 0, delivery)
-        self.parts.setdefault(APPEND, []).append(time.perf_counter() - begun)
-        report = run_minibatch(self.rt, 0)
-        kept = time.perf_counter() - begun
-        assert report is not None
-        assert report.quarantined == report.duplicates == 0
-        self.project.times.append(kept)  # type: ignore[attr-defined]
-        seconds = kept
-        for query in self.rt.project.views:
+        kept = self.project.turn(number)
+        self.parts.setdefault(APPEND, []).append(self.project.appended[-1])
+        seconds = kept.seconds
+        for query in self.project.rt.project.views:
             begun = time.perf_counter()
-            read_view(self.rt, query, tentative=True, ordered=False)
+            read_view(self.project.rt, query, tentative=True, ordered=False)
             took = time.perf_counter() - begun
-            self.parts.setdefault(query, []).append(kept + took)
+            self.parts.setdefault(query, []).append(kept.seconds + took)
             seconds += took
-        return Turn(seconds, report.events)
+        return Turn(seconds, kept.events)
 
     def finish(self) -> str:
         load = f"loaded in {self.state.seconds:.0f} s, peak without mapped files {self.state.peak_anonymous_mb:.0f} MB"
@@ -127,7 +106,7 @@ class _Kept:
 @contextmanager
 def _kept(home: Path, state: State, changes: Changes, spark_cores: int | None, parts: Parts) -> Iterator[Contestant]:
     with on_state(home, state, changes, spark_cores) as project:
-        yield _Kept(project, changes, state, parts)
+        yield _Kept(project, state, parts)
 
 
 @dataclass

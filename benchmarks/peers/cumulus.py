@@ -18,30 +18,39 @@ from benchmarks.contest import Contestant, Turn
 from benchmarks.processes import run_worker
 from benchmarks.states import State, copied, project_of, scratch
 from benchmarks.workload import relations_of
+from cumulus_ops.append.append import append_delivery
+from cumulus_ops.deploying.deploy import deploy
 from cumulus_ops.epochs.minibatch import run_minibatch
 from cumulus_ops.opening.runtime import Runtime, open_runtime
 from cumulus_ops.project.settings import ExecutorSettings
 from cumulus_ops.query.read import read_view
 
-__all__ = ["on_state", "whole_stream"]
+__all__ = ["OnState", "on_state", "whole_stream"]
 
 
 @dataclass
-class _OnState:
-    """Applies the next ``group`` changes per turn to a copy of a state."""
+class OnState:
+    """Applies the next ``group`` changes per turn to a copy of a state; of each, ``times`` are the seconds, ``appended`` those in which it
+    got into the log."""
 
     rt: Runtime
     changes: Changes
     group: int
     times: list[float] = field(default_factory=list)
+    appended: list[float] = field(default_factory=list)
 
     def turn(self, number: int) -> Turn:
+        """See :class:`~benchmarks.contest.Contestant`."""
         turns = [self._apply(drop) for drop in self.changes.batches[number * self.group :][: self.group]]
         return Turn(sum(turn.seconds for turn in turns), sum(turn.events for turn in turns))
 
     def _apply(self, drop: Path) -> Turn:
         shutil.copytree(drop, self.rt.project.landing / "0" / drop.name)
+        (delivery,) = self.rt.sources.pending(0)
         begun = time.perf_counter()
+        self.rt.executor.prepare(self.rt.plan)
+        append_delivery(self.rt.project, self.rt.catalog, 0, delivery, self.rt.executor.beside)
+        self.appended.append(time.perf_counter() - begun)
         report = run_minibatch(self.rt, 0)
         self.times.append(time.perf_counter() - begun)
         assert report is not None
@@ -49,6 +58,7 @@ class _OnState:
         return Turn(self.times[-1], report.events)
 
     def finish(self) -> str:
+        """See :class:`~benchmarks.contest.Contestant`."""
         notes = []
         for query in self.rt.project.views:
             rows = arrow_rows(read_view(self.rt, query, tentative=True, ordered=False))
@@ -64,8 +74,13 @@ def _only(tables: dict[str, str], query: str) -> dict[str, str]:
 
 @contextmanager
 def on_state(
-    home: Path, state: State, changes: Changes, spark_cores: int | None, group: int = 1
-) -> Iterator[Contestant]:
+    home: Path,
+    state: State,
+    changes: Changes,
+    spark_cores: int | None,
+    group: int = 1,
+    queries: Sequence[str] | None = None,
+) -> Iterator[OnState]:
     """Batches on a copy of a state.
 
     Args:
@@ -74,12 +89,16 @@ def on_state(
         changes: the batches.
         spark_cores: run steps on Spark ``local[N]``; None runs them in this process.
         group: how many batches make a turn.
+        queries: of those that are loaded. The others are no longer maintained: a deployment has left them out.
     """
     with copied(home, state) as folder:
-        project = project_of(folder, state.queries, ExecutorSettings(kind="inprocess"))
+        project = project_of(folder, queries or state.queries, ExecutorSettings(kind="inprocess"))
         (project.landing / "0").mkdir(parents=True)
+        if queries:
+            with open_runtime(project) as before:
+                deploy(before)
         with open_runtime(project) as rt:
-            yield _OnState(rt if spark_cores is None else _on_spark(rt, spark_cores), changes, group)
+            yield OnState(rt if spark_cores is None else _on_spark(rt, spark_cores), changes, group)
 
 
 def _on_spark(rt: Runtime, cores: int) -> Runtime:
