@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
 from itertools import groupby
 
 from benchmarks.report.figures import break_even, fraction_of, geometric_mean, measured, ratio, ratios
@@ -119,14 +120,31 @@ def _refresh(rows: Sequence[Row]) -> list[str]:
             ]
             lines += [*grid(same, "query", "contestant", seconds), ""]
             for ours in ("cumulus", "cumulus-spark"):
-                for other in ("spark-recompute", "duckdb-recompute"):
-                    mean = geometric_mean(ratios(same, other, ours, "query").values())
-                    if mean is not None:
-                        lines.append(f"- {other} takes {times(mean)} the time of {ours} (geometric mean)")
+                lines += _beside_recomputing(same, ours)
             lines.append("")
         if len({row.variant for row in chosen}) > 1:
             lines += _break_even_table(chosen)
     return lines
+
+
+def _beside_recomputing(rows: Sequence[Row], ours: str) -> Iterator[str]:
+    """How much longer recomputing takes than one of ours, and for which queries it does not; and the same from the log on, where it is known what
+    appending took."""
+    appended = {row.query: row.seconds or 0.0 for row in measured(rows, contestant=f"{ours}-append")}
+    from_the_log = [
+        replace(row, seconds=(row.seconds or 0.0) - appended[row.query])
+        for row in measured(rows, contestant=ours)
+        if row.query in appended
+    ]
+    for other in ("spark-recompute", "duckdb-recompute"):
+        for what, own in (("", measured(rows, contestant=ours)), (" from the log on", from_the_log)):
+            found = ratios([*own, *measured(rows, contestant=other)], other, ours, "query")
+            mean = geometric_mean(found.values())
+            if mean is not None:
+                faster = ", ".join(f"{query} ({times(r)})" for (query,), r in found.items() if r < 1)
+                whole = f"geometric mean of {len(found)} queries"
+                lost = f"; it is faster for {faster}" if faster else ""
+                yield f"- {other} takes {times(mean)} the time of {ours}{what} ({whole}){lost}"
 
 
 #: What was aimed at: how many times as long recomputing takes as keeping up does.

@@ -9,7 +9,9 @@ from benchmarks.rows import Row
 #: Contestants, in all tables and plots.
 ORDER = (
     "cumulus",
+    "cumulus-append",
     "cumulus-spark",
+    "cumulus-spark-append",
     "spark-recompute",
     "duckdb-recompute",
     "flink",
