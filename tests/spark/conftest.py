@@ -1,4 +1,4 @@
-"""One small Spark session for all tests that need one: the same as the steps have."""
+"""One small Spark session for all tests that need one: the same as the steps have. A task that fails is tried once more, as a cluster would."""
 
 from __future__ import annotations
 
@@ -16,6 +16,6 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
     folder = tmp_path_factory.mktemp("spark")
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("SPARK_LOCAL_DIRS", str(folder))
-        session = spark_session(ExecutorSettings(master="local[2]"))
+        session = spark_session(ExecutorSettings(master="local[2,2]"))
     yield session
     session.stop()

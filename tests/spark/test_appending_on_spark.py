@@ -1,11 +1,13 @@
-"""A large drop is appended by several tasks, and becomes what one process makes of it; also if a task dies."""
+"""A large drop is appended by several tasks, and becomes what one process makes of it; also if a task dies, once or for good."""
 
 from __future__ import annotations
 
 import dataclasses
 import os
+import signal
 from collections.abc import Callable, Sequence
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -65,3 +67,29 @@ def test_a_drop_whose_task_dies_is_appended(spark: SparkSession, template: Any) 
 
     assert append_all(project, 1, lambda rows, calls: deadly) == append_all(project, 1, None)
     assert "exited unexpectedly" in said[0]
+
+
+def test_a_task_that_dies_once_is_tried_again_and_counts_once(
+    spark: SparkSession, template: Any, tmp_path: Path
+) -> None:
+    project = dataclasses.replace(template, batch_rows=4)
+    executor, made = SparkExecutor(ExecutorSettings(rows_per_task=1), spark), list[Any]()
+    land(project, [{"left": File(rows_of(0, 9), True, True, 2)}])
+
+    def dies_once(
+        call: Callable[[], Any], died: Path
+    ) -> Any:  # defined here, it travels to the workers, which have no tests
+        written = call()
+        if not died.exists():
+            died.touch()
+            os.kill(os.getpid(), signal.SIGKILL)
+        return written
+
+    def dying(calls: Sequence[Callable[[], Any]]) -> list[Any]:
+        make = executor.beside(9, len(calls))
+        assert make is not None
+        made.extend(make([partial(dies_once, call, tmp_path / f"died{n}") for n, call in enumerate(calls[:2])]))
+        return [*made, *make(calls[2:])]
+
+    assert append_all(project, 1, lambda rows, calls: dying) == append_all(project, 1, None)
+    assert len(made) == len(list(tmp_path.glob("died*"))) == 2
