@@ -18,7 +18,7 @@ from benchmarks.settings import ALL_QUERIES, Settings
 from benchmarks.states import State, loaded
 from benchmarks.workload import count_rows, forget, relations_of, tables_of
 
-__all__ = ["LARGE", "run", "turns_of"]
+__all__ = ["changes_for", "contest", "run", "turns_of"]
 
 FRACTION, REPETITIONS, WARM_UPS = 0.001, 5, 1
 #: Of a larger part there is one turn, and none before it: no row is changed twice.
@@ -35,9 +35,9 @@ def run(settings: Settings) -> Iterator[list[Row]]:
                 for fraction in settings.fractions or (FRACTION,):
                     if not settings.has_time():
                         return
-                    changes = _changes_for(settings, tables, state, query, fraction)
+                    changes = changes_for(settings, tables, state, query, fraction)
                     made.add(changes.folder)
-                    yield _contest(settings, changes, scale_factor, state, query, fraction)
+                    yield contest(settings, changes, scale_factor, state, query, fraction)
         for folder in made:
             forget(folder, settings.keep)
 
@@ -47,7 +47,7 @@ def turns_of(settings: Settings, fraction: float, repetitions: int) -> tuple[int
     return (1, 0) if fraction >= LARGE else (settings.repetitions or repetitions, WARM_UPS)
 
 
-def _changes_for(settings: Settings, tables: Path, state: State, query: str, fraction: float) -> Changes:
+def changes_for(settings: Settings, tables: Path, state: State, query: str, fraction: float) -> Changes:
     """Orders and lineitems change, the same for all queries that read either; those that read neither have changes of their own."""
     relations = relations_of([query])
     if {"orders", "lineitem"} & {*relations}:
@@ -56,7 +56,7 @@ def _changes_for(settings: Settings, tables: Path, state: State, query: str, fra
     return make_changes(settings.home, tables, relations, events, sum(turns_of(settings, fraction, REPETITIONS)))
 
 
-def _contest(
+def contest(
     settings: Settings, changes: Changes, scale_factor: float, state: State, query: str, fraction: float
 ) -> list[Row]:
     """The rows of one fraction: of each contestant, and what appending took of ours."""

@@ -11,9 +11,9 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from benchmarks.changes import Changes, make_changes
+from benchmarks.changes import make_changes
 from benchmarks.contest import Contestant, Entry, Turn, WrongAnswer, compete
-from benchmarks.peers.cumulus import on_state
+from benchmarks.peers.cumulus import OnState, on_state
 from benchmarks.peers.duckdb import duckdb_recompute
 from benchmarks.rows import Label, Row
 from benchmarks.settings import ALL_QUERIES, Settings
@@ -65,7 +65,7 @@ def _contest(
     changes = make_changes(settings.home, tables, relations, events, turns, every_table=every_table)
     after = changes.write_after(turns)
     with ExitStack() as stack:
-        ours = Batches(stack.enter_context(on_state(settings.home, state, changes, None)), changes)
+        ours = Batches(stack.enter_context(on_state(settings.home, state, changes, None)))
         entries: dict[str, Entry] = {
             "cumulus": lambda: nullcontext(ours),
             "cumulus-append": lambda: nullcontext(_Appended(ours)),
@@ -85,31 +85,23 @@ def _contest(
 class Batches:
     """Appends and applies the next change per turn, and counts from the log on."""
 
-    project: Contestant
-    changes: Changes
+    project: OnState
     appended: list[float] = field(default_factory=list)
-
-    @property
-    def rt(self) -> Runtime:
-        """The open project."""
-        found = self.project.rt  # type: ignore[attr-defined]
-        assert isinstance(found, Runtime)
-        return found
 
     def turn(self, number: int) -> Turn:
         """See :class:`~benchmarks.contest.Contestant`."""
-        drop = self.changes.batches[number]
-        shutil.copytree(drop, self.rt.project.landing / "0" / drop.name)
-        (delivery,) = self.rt.sources.pending(0)
+        rt, drop = self.project.rt, self.project.changes.batches[number]
+        shutil.copytree(drop, rt.project.landing / "0" / drop.name)
+        (delivery,) = rt.sources.pending(0)
         begun = time.process_time()
-        batches = append_delivery(self.rt.project, self.rt.catalog, 0, delivery)
+        batches = append_delivery(rt.project, rt.catalog, 0, delivery)
         self.appended.append(time.process_time() - begun)
         begun = time.process_time()
         for batch in batches:
-            apply_batch(self.rt, batch)
+            apply_batch(rt, batch)
         seconds = time.process_time() - begun
-        self.project.times.append(seconds)  # type: ignore[attr-defined]
-        return Turn(seconds, sum(self.rt.catalog.log.batch(batch).events for batch in batches))
+        self.project.times.append(seconds)
+        return Turn(seconds, sum(rt.catalog.log.batch(batch).events for batch in batches))
 
     def finish(self) -> str:
         """See :class:`~benchmarks.contest.Contestant`."""
@@ -138,7 +130,7 @@ class Anew:
 
     def turn(self, number: int) -> Turn:
         """See :class:`~benchmarks.contest.Contestant`."""
-        rt = self.ours.rt
+        rt = self.ours.project.rt
         begun = time.process_time()
         own = OwnDeltas(rt.plan)
         whole = (_all_events(rt),)

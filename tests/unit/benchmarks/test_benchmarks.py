@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from benchmarks.answers import same_rows
-from benchmarks.cases import together
+from benchmarks.cases import refresh, together
 from benchmarks.cases.ways import Anew, Batches
 from benchmarks.changes import make_changes, make_continuation
 from benchmarks.contest import Contestant, Turn, Unsupported, WrongAnswer, compete
@@ -152,12 +152,12 @@ def test_the_smallest_contest_has_checked_answers(tmp_path: Path, monkeypatch: p
     state = State(folder, ("q3",), loaded["events"], loaded["seconds"], 0.0, (2, drops))
     changes = make_continuation(tmp_path, tables, relations_of(["q3"]), state.drops, 500, 2)
     with on_state(tmp_path, state, changes, None) as project:
-        ours = Batches(project, changes)
+        ours = Batches(project)
         rows = compete(LABEL, {"cumulus": lambda: nullcontext(ours), "anew": lambda: nullcontext(Anew(ours))}, 1, 1)
         assert not [row.note for row in rows if row.seconds is None]
         assert "rows checked" in rows[0].note
         assert rows[0].events == pytest.approx(500, abs=3)
-        commits = ours.rt.catalog.commits
+        commits = project.rt.catalog.commits
         some = commits.runs(commits.last_commit())[1:]
         monkeypatch.setattr(commits, "runs", lambda _: some)
         with pytest.raises(WrongAnswer, match="entries differ"):
@@ -180,6 +180,22 @@ def test_answers_of_one_program_are_checked_and_counted_together_and_apart(tmp_p
     assert ours["all"] > max(ours["q3"], ours["q6"])
     theirs = {query: found["duckdb-recompute", query].seconds or 0.0 for query in ("all", "q3", "q6")}
     assert theirs["all"] == pytest.approx(theirs["q3"] + theirs["q6"])
+    changes = refresh.changes_for(settings, tables, state, "q6", 0.01)
+    alone = {r.contestant: r for r in refresh.contest(settings, changes, 0.001, state, "q6", 0.01)}
+    assert alone["cumulus"].note.startswith("1 rows checked")
+    assert 0 < (alone["cumulus-append"].seconds or 0.0) < (alone["cumulus"].seconds or 0.0)
+
+
+def test_summary_says_for_which_queries_recomputing_is_faster() -> None:
+    times = {
+        "cumulus": [("q3", 3.0), ("q6", 2.0)],
+        "cumulus-append": [("q3", 1.0), ("q6", 1.0)],
+        "duckdb-recompute": [("q3", 8.0), ("q6", 1.5)],
+    }
+    page = summary([row(who, q, s, case="refresh", variant="10.0000%") for who, of in times.items() for q, s in of])
+    mean = "(geometric mean of 2 queries)"
+    assert f"- duckdb-recompute takes 1.41x the time of cumulus {mean}; it is faster for q6 (0.75x)" in page
+    assert f"- duckdb-recompute takes 2.45x the time of cumulus from the log on {mean}\n" in page
 
 
 def test_summary_says_what_all_answers_cost_with_and_without_appending() -> None:
