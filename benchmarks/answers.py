@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from decimal import Decimal
+from functools import lru_cache
 from pathlib import Path
 
 import duckdb
@@ -51,11 +52,17 @@ def check_answer(query: str, ours: list[Row], tables: Mapping[str, str], toleran
     Raises:
         WrongAnswer: they differ.
     """
-    theirs = right_answer(tables, query)
+    theirs = _remembered(tuple(tables.items()), query)
     problem = same_rows(ours, theirs, tolerance)
     if problem:
         raise WrongAnswer(f"{query}: {problem}")
     return f"{len(theirs)} rows checked"
+
+
+@lru_cache(maxsize=1)
+def _remembered(tables: tuple[tuple[str, str], ...], query: str) -> list[Row]:
+    """All who compete have the same rows before them, which do not change."""
+    return right_answer(dict(tables), query)
 
 
 def same_rows(ours: Sequence[Row], theirs: Sequence[Row], tolerance: float = TOLERANCE) -> str:

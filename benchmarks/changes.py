@@ -67,6 +67,13 @@ class Changes:
 
     def after(self, batches: int) -> dict[str, str]:
         """Relation -> SQL that gives its rows after the first ``batches`` batches."""
+        written = self._written(batches)
+        return net_tables(written, self.relations) if written.exists() else self._made(batches)
+
+    def _written(self, batches: int) -> Path:
+        return self.folder / f"after{batches}"
+
+    def _made(self, batches: int) -> dict[str, str]:
         return {r: self._after(r, batches) for r in self.relations}
 
     def _after(self, relation: str, batches: int) -> str:
@@ -84,13 +91,13 @@ class Changes:
 
     def write_after(self, batches: int) -> Path:
         """The tables after the batches as Parquet files, for contestants that recompute."""
-        folder = self.folder / f"after{batches}"
+        folder = self._written(batches)
         temporary = folder.with_suffix(".tmp")
         if not folder.exists():
             shutil.rmtree(temporary, ignore_errors=True)
             temporary.mkdir()
             with connect() as connection:
-                for relation, sql in self.after(batches).items():
+                for relation, sql in self._made(batches).items():
                     connection.execute(f"COPY ({sql}) TO '{temporary / relation}.parquet' (FORMAT parquet)")
             temporary.rename(folder)
         return folder

@@ -5,7 +5,7 @@ from __future__ import annotations
 import datetime
 import statistics
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from contextlib import AbstractContextManager, ExitStack
 from dataclasses import dataclass, field
 from typing import Protocol
@@ -106,6 +106,7 @@ def compete(
     repetitions: int,
     warm_ups: int = 0,
     cores: Mapping[str, int] | None = None,
+    unwarmed: Collection[str] = (),
 ) -> list[Row]:
     """Measure contestants turn by turn, so that what disturbs the machine disturbs all of them.
 
@@ -115,6 +116,7 @@ def compete(
         repetitions: measured turns of each.
         warm_ups: turns before that, not counted.
         cores: name -> the number of cores it uses, where that differs from the label's.
+        unwarmed: who has no warm-up turns.
 
     Returns:
         one row per contestant; one that failed or refused has a note instead of a number.
@@ -133,7 +135,8 @@ def compete(
                 racer.failure = describe(error)
         for number in range(warm_ups + repetitions):
             for racer in racers:
-                racer.attempt(number, warm_ups)
+                if number >= warm_ups or racer.name not in unwarmed:
+                    racer.attempt(number, warm_ups)
         for racer in racers:
             racer.finish()
     return [_row(label, racer, (cores or {}).get(racer.name, label.cores)) for racer in racers]

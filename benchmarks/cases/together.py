@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 
-from benchmarks.cases.refresh import turns_of
+from benchmarks.cases.refresh import turns_of, unwarmed
 from benchmarks.changes import Changes, make_changes
 from benchmarks.contest import Contestant, Entry, Turn, compete
 from benchmarks.peers.cumulus import OnState, on_state
@@ -62,15 +62,15 @@ def contest(settings: Settings, tables: Path, scale_factor: float, state: State,
     }
     chosen = {name: entry for name, entry in entries.items() if settings.wants(name)}
     label = Label("together", "all", f"{fraction:.4%}", scale_factor, events, settings.cores, state.events)
-    result = compete(label, chosen, repetitions, warm_ups, {"cumulus": 1})
+    result = compete(label, chosen, repetitions, warm_ups, {"cumulus": 1}, unwarmed(scale_factor))
     forget(changes.folder, settings.keep)
-    return [row for whole in result for row in (whole, *_by_query(whole, parts[whole.contestant], warm_ups))]
+    return [row for whole in result for row in (whole, *_by_query(whole, parts[whole.contestant]))]
 
 
-def _by_query(whole: Row, parts: Parts, warm_ups: int) -> Iterator[Row]:
+def _by_query(whole: Row, parts: Parts) -> Iterator[Row]:
     """The row of each query, from that of all."""
     for query, seconds in parts.items() if whole.seconds is not None else ():
-        measured = seconds[warm_ups:]
+        measured = seconds[-whole.runs :]
         yield replace(
             whole, query=query, seconds=statistics.median(measured), min=min(measured), max=max(measured),
             events_per_s=None, note="",
