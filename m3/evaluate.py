@@ -58,39 +58,12 @@ def evaluate(scalar: Scalar, env: Mapping[str, Value]) -> Value:
         ValueProblem: ``overflow``, ``division-by-zero`` or ``bad-cast``.
         KeyError: a variable is missing from ``env``.
     """
-    match scalar:
-        case Const():
-            return coerce(scalar.value, scalar.type)
-        case Var():
-            return coerce(env[scalar.name], scalar.type)
-        case Call(op="and" | "or"):
-            return _logical(scalar, env)
-        case Call(op="case"):
-            return _case(scalar, env)
-        case Call(op="coalesce"):
-            values = (evaluate(a, env) for a in scalar.args)
-            return coerce(next((v for v in values if v is not None), None), scalar.type)
-        case Call(op="in"):
-            # Like a chain of ORs: one that is equal decides, then NULL.
-            needle, *others = (evaluate(a, env) for a in scalar.args)
-            if needle is None:
-                return None
-            if any(o is not None and _compare("eq", needle, o) for o in others):
-                return True
-            return None if any(o is None for o in others) else False
-        case Call(op="is_null"):
-            return evaluate(scalar.args[0], env) is None
-        case Call(op="attempt"):
-            try:
-                return coerce(evaluate(scalar.args[0], env), scalar.type)
-            except FAILURES:
-                return None if scalar.type.nullable else coerce(DEFAULTS[scalar.type.kind], scalar.type)
-        case Call(op="fails"):
-            return int(_fails(scalar.args[0], env))
-        case Call(op="same"):
-            a, b = (evaluate(x, env) for x in scalar.args)
-            return a is b if a is None or b is None else _compare("eq", a, b)
-    return _strict(scalar, [evaluate(a, env) for a in scalar.args])
+    if isinstance(scalar, Const):
+        return coerce(scalar.value, scalar.type)
+    if isinstance(scalar, Var):
+        return coerce(env[scalar.name], scalar.type)
+    lazy = _LAZY.get(scalar.op)
+    return lazy(scalar, env) if lazy else _strict(scalar, [evaluate(a, env) for a in scalar.args])
 
 
 def coerce(value: Value, to: Type) -> Value:
@@ -122,14 +95,6 @@ def coerce(value: Value, to: Type) -> Value:
     return value
 
 
-def _fails(scalar: Scalar, env: Mapping[str, Value]) -> bool:
-    try:
-        evaluate(scalar, env)
-    except FAILURES:
-        return True
-    return False
-
-
 def _logical(scalar: Call, env: Mapping[str, Value]) -> Value:
     """Three-valued AND and OR: the absorbing value decides, then NULL, then the neutral value."""
     absorbing = scalar.op == "or"
@@ -148,6 +113,51 @@ def _case(scalar: Call, env: Mapping[str, Value]) -> Value:
         if evaluate(condition, env) is True:
             return coerce(evaluate(value, env), scalar.type)
     return coerce(evaluate(otherwise, env), scalar.type)
+
+
+def _coalesce(scalar: Call, env: Mapping[str, Value]) -> Value:
+    values = (evaluate(a, env) for a in scalar.args)
+    return coerce(next((v for v in values if v is not None), None), scalar.type)
+
+
+def _in(scalar: Call, env: Mapping[str, Value]) -> Value:
+    """Like a chain of ORs: one that is equal decides, then NULL."""
+    needle, *others = (evaluate(a, env) for a in scalar.args)
+    if needle is None:
+        return None
+    if any(o is not None and _compare("eq", needle, o) for o in others):
+        return True
+    return None if any(o is None for o in others) else False
+
+
+def _is_null(scalar: Call, env: Mapping[str, Value]) -> Value:
+    return evaluate(scalar.args[0], env) is None
+
+
+def _attempt(scalar: Call, env: Mapping[str, Value]) -> Value:
+    try:
+        return coerce(evaluate(scalar.args[0], env), scalar.type)
+    except FAILURES:
+        return None if scalar.type.nullable else coerce(DEFAULTS[scalar.type.kind], scalar.type)
+
+
+def _fails(scalar: Call, env: Mapping[str, Value]) -> Value:
+    try:
+        evaluate(scalar.args[0], env)
+    except FAILURES:
+        return 1
+    return 0
+
+
+def _same(scalar: Call, env: Mapping[str, Value]) -> Value:
+    a, b = (evaluate(x, env) for x in scalar.args)
+    return a is b if a is None or b is None else _compare("eq", a, b)
+
+
+#: Operations that do not need all their arguments, or have a value of their own where one is NULL or fails.
+_LAZY: Mapping[str, Callable[[Call, Mapping[str, Value]], Value]] = {
+    "and": _logical, "or": _logical, "case": _case, "coalesce": _coalesce, "in": _in, "is_null": _is_null, "attempt": _attempt, "fails": _fails, "same": _same,
+}  # fmt: skip
 
 
 def _strict(scalar: Call, args: list[Value]) -> Value:

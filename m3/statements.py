@@ -107,7 +107,7 @@ def contributions(
     program: Program, statement: Statement, env: Env, weight: int, lookup: Lookup
 ) -> Iterator[tuple[Key, int]]:
     """The same, a key and units for each valuation of the loop variables; maps are looked up as they are needed."""
-    early = [c for c in statement.conditions if set(variables(c)) <= set(env)]
+    early = [c for c in statement.conditions if all(name in env for name in variables(c))]
     late = [c for c in statement.conditions if c not in early]
     if not all(evaluate(c, env) is True for c in early):
         return
