@@ -9,6 +9,7 @@ EPOCHS ?= 4
 PORT ?= 8080
 WORKERS ?= 2
 SEED := $(or $(SEED),$(shell date +%s))
+DEEP := tests/model tests/fuzz tests/unit papers/tests tests/e2e/test_transaction_interleavings.py tests/spark/test_every_construct_validates.py
 
 .PHONY: help install install-dev run test test-deep check format bench docs clean
 
@@ -27,9 +28,9 @@ test: $(VENV)/.installed-dev check ## check, then every test, by two processes (
 
 test-deep: $(VENV)/.installed-dev ## what is drawn at random, from other seeds (SEED=N: those again), and much more of it; ARGS names files
 	@echo "SEED=$(SEED)"
-	EXAMPLES=60 FUZZ_COUNT=5000 FUZZ_PROJECTS=40 ACTS=50 HISTORIES=20 FINALS=30 FINAL_VIEWS=500 DATAFLOWS=200 BARRIERS=5 COMINGS=50 LOSSES=40 \
-	FUZZ_SEED=$(SEED) SEED=$(SEED) \
-	$(BIN)/python -m pytest -n $(WORKERS) --hypothesis-profile=random --hypothesis-seed=$(SEED) --timeout=7200 $(or $(ARGS),tests/model tests/fuzz)
+	WHOLE=1 EXAMPLES=60 FUZZ_COUNT=5000 FUZZ_PROJECTS=40 ACTS=50 HISTORIES=20 FINALS=30 FINAL_VIEWS=500 DATAFLOWS=200 BARRIERS=5 COMINGS=50 LOSSES=40 \
+	TWO_LOST=40 DEPLOYMENTS=40 RECOVERIES=300 FLIPS=1500 ANSWERS=12000 COSTS=30 CALLS=100 INTERLEAVINGS=20 FUZZ_SEED=$(SEED) SEED=$(SEED) \
+	$(BIN)/python -m pytest -n $(WORKERS) --hypothesis-profile=random --hypothesis-seed=$(SEED) --timeout=7200 $(or $(ARGS),$(DEEP))
 
 check: $(VENV)/.installed-dev ## lint, format, types, import directions
 	$(BIN)/ruff check .

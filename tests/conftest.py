@@ -23,10 +23,10 @@ os.environ.setdefault("PYSPARK_PYTHON", sys.executable)  # Spark's workers must 
 #: Spark's JVM compiles each of many small plans, and runs it once: its second compiler and its parallel collector cost more than half of its time (39.6 s of a processor, and 16.9 s without).
 os.environ.setdefault("SPARK_SUBMIT_OPTS", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
 
-#: What the tests draw at random is the same in each run, so that a change that fails is the change's fault. ``--hypothesis-profile=random`` draws anew.
+#: What the tests draw at random is the same in each run, and little, so that a change that fails is the change's fault. ``--hypothesis-profile=random`` draws anew, and much more.
 #: No example is judged by how long it takes: a busy machine would fail.
-settings.register_profile("fixed", derandomize=True, print_blob=True, deadline=None)
-settings.register_profile("random", print_blob=True, deadline=None)
+settings.register_profile("fixed", max_examples=30, derandomize=True, print_blob=True, deadline=None)
+settings.register_profile("random", max_examples=400, print_blob=True, deadline=None)
 settings.load_profile("fixed")
 
 #: Units of work, the longest first: a process takes one as a whole. Those who start Airflow, Chromium or a cluster stand in a queue, since each of them

@@ -142,7 +142,7 @@ def test_wildcards_match_their_part_of_the_line() -> None:
         assert not any(check_match(ref, (value, 6)) for ref in halves)
 
 
-@settings(max_examples=25, deadline=None)
+@settings(deadline=None)
 @given(st.randoms(use_true_random=False))
 def test_the_spatial_index_says_what_the_directive_table_says(choose: random.Random) -> None:
     """Two algorithms, the system section's and Figure 4's: same targets, same reads, by node."""

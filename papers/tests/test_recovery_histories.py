@@ -18,7 +18,7 @@ from m3.recovery.sending import Outlet
 
 #: How many histories CI looks at; `cumulus simulate recoveries --seeds 10000` has more.
 SEEDS = 40
-TABLE_SEEDS = 12
+TABLE_SEEDS = 6
 
 
 def test_random_histories_of_failures_are_right() -> None:

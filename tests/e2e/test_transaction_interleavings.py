@@ -4,9 +4,9 @@ Whatever the interleaving, the database and what both operations return are thos
 all: no batch is lost, each is applied once, a snapshot's batches are complete. Statements are given turns by
 :mod:`tests.support.interleaving`.
 
-By default schedules with up to two preemptions are played, a few for each pair. For more::
+By default schedules with up to two preemptions are played, a few for each pair, and for each second pair of what is usual or set aside. For more::
 
-    INTERLEAVINGS=1000 PREEMPTIONS=4 pytest tests/e2e/test_transaction_interleavings.py
+    WHOLE=1 INTERLEAVINGS=1000 PREEMPTIONS=4 pytest tests/e2e/test_transaction_interleavings.py
 """
 
 from __future__ import annotations
@@ -54,10 +54,11 @@ from cumulus_ops.project.rhythm import Rhythm
 from cumulus_ops.project.versions import epoch_end
 from tests.support.catalogs import NOBODY, PROGRAM, append, new_run
 from tests.support.interleaving import Actor, Operation, Played, Watch, explore, play
+from tests.support.sampling import sampled
 from tests.support.services import postgresql
 
 pytestmark = pytest.mark.postgres
-LIMIT = int(os.environ.get("INTERLEAVINGS", "4"))
+LIMIT = int(os.environ.get("INTERLEAVINGS", "3"))
 PREEMPTIONS = int(os.environ.get("PREEMPTIONS", "2"))
 #: Of times nothing is asked; the others are numbers that a rolled back transaction may have skipped.
 IGNORED = {
@@ -688,7 +689,8 @@ USUAL = tuple(
 )
 def test_every_pair_ends_as_one_after_the_other(world: World, sealed: int, names: Sequence[str]) -> None:
     prepare(world, sealed)
-    got_through = set().union(*(check(world, pair) for pair in itertools.combinations(names, 2)))
+    pairs = sampled(itertools.combinations(names, 2), 2 if len(names) > 14 else 1)
+    got_through = set().union(*(check(world, pair) for pair in pairs))
     assert set(names) - got_through <= ({"seal the next", "checkpoint"} if sealed < 3 else set())
 
 

@@ -19,9 +19,10 @@ from tests.fuzz.report import failure_text
 from tests.fuzz.schema import RELATIONS, make_batches
 from tests.fuzz.timed import timed
 
-COUNT = int(os.environ.get("FUZZ_COUNT", "500"))
+COUNT = int(os.environ.get("FUZZ_COUNT", "200"))
 SEED = int(os.environ.get("FUZZ_SEED", "0"))
-CHUNKS = 10
+#: Of fifty queries or more, so that shares of them can be judged.
+CHUNKS = min(10, max(1, COUNT // 50))
 #: One in so many queries is asked of tables that are filtered by time, too.
 TIMED = 8
 #: Feature, or kind of a CompileError -> why queries with it may be refused. All others must compile.

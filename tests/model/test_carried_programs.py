@@ -19,7 +19,7 @@ from tests.support import tpch_small
 from tests.support.random_programs import RELATIONS, sql_views
 from tests.support.worlds import DERIVED, events
 
-QUICK = settings(max_examples=40, deadline=None, suppress_health_check=list(HealthCheck), phases=(Phase.generate,))
+QUICK = settings(deadline=None, suppress_health_check=list(HealthCheck), phases=(Phase.generate,))
 
 
 @st.composite

@@ -20,7 +20,7 @@ from m3.datatypes import INT, STRING
 from m3.program import Column, Relation
 from tests.support.source_contract import parts_of
 
-EXAMPLES = int(os.environ.get("EXAMPLES", "8"))
+EXAMPLES = int(os.environ.get("EXAMPLES", "5"))
 ITEMS = Relation("items", (Column("id", INT), Column("v", INT), Column("name", STRING.with_null())))
 SCHEMA = pa.schema([("id", pa.int64()), ("v", pa.int64()), ("name", pa.string())])
 FEED = {"delta.enableChangeDataFeed": "true"}

@@ -159,7 +159,7 @@ def take(project: Project, catalog: Catalog, drop: Drop, name: str) -> None:
         assert waiting[0].name == name
 
 
-@settings(max_examples=25, deadline=None)
+@settings(deadline=None)
 @given(drops())
 def test_every_row_is_accounted_for(template: Project, landed: list[Drop]) -> None:
     saved = template.state.with_name("saved")

@@ -37,7 +37,7 @@ from tests.support.sharing import initialise_again
 from tests.support.worlds import World as Deployed
 
 #: `LOSSES=200` plays more of them.
-SEEDS = int(os.environ.get("LOSSES", "4"))
+SEEDS = int(os.environ.get("LOSSES", "2"))
 
 
 @pytest.fixture(autouse=True)

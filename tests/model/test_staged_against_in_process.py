@@ -43,7 +43,7 @@ def test_programs(program: Program, summing: bool, history: list[list[Event]], t
     _agree(plan_program(_checked(_acyclic(program)), scheme), history, tasks, data)
 
 
-@settings(ROUGHLY, max_examples=50)
+@settings(ROUGHLY)
 @given(st.one_of(m3_programs(), cyclic_programs()), batches, st.integers(1, 4), st.data())
 def test_cycles(program: Program, history: list[list[Event]], tasks: int, data: st.DataObject) -> None:
     plan = plan_program(_checked(program), "event")

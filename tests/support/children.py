@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import datetime
+import gc
 import multiprocessing
 import os
 from collections.abc import Callable
@@ -42,6 +43,7 @@ def start(target: Callable[..., None], *args: object, **options: object) -> Base
 def _run(
     environment: dict[str, str], target: Callable[..., None], args: tuple[object, ...], options: dict[str, object]
 ) -> None:
+    gc.freeze()  # what was imported before the fork stays: not to be looked at again and again
     os.environ.update(environment)
     target(*args, **options)
 

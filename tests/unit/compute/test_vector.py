@@ -229,13 +229,13 @@ def compare(scalar: Scalar, given_: Frame, expected: Sequence[Value]) -> None:
     assert [*map(same, got.to_pylist(), expected)] == [True] * len(expected), f"{got.to_pylist()}, not {expected}"
 
 
-@settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
+@settings(deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
 @given(ANY, ROWS)
 def test_equals_the_reference_row_by_row(scalar: Scalar, rows: list[Row]) -> None:
     check(scalar, rows)
 
 
-@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
+@settings(deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
 @given(ANY, ROWS, st.lists(st.integers(-(10**40), 10**40) | st.integers(-(2**65), 2**65), min_size=8, max_size=8))
 def test_totals_of_any_size_equal_the_reference_row_by_row(scalar: Scalar, rows: list[Row], wide: list[int]) -> None:
     decimals, integers = wide[: len(rows)], wide[4 : 4 + len(rows)]

@@ -210,7 +210,7 @@ NUMBERS = st.integers(-20, 20) | st.integers(1 - 2**61, 2**61 - 1) | st.sampled_
 DIVISORS = st.integers(1, 9) | st.integers(1, 2**33) | st.sampled_from([2**63 // 10**9 - 1, 2**63 // 10**9, 10**9])
 
 
-@settings(max_examples=150, deadline=None)
+@settings(deadline=None)
 @given(st.lists(st.tuples(NUMBERS, DIVISORS, st.sampled_from([1, -1])), min_size=1, max_size=5), st.integers(0, 19))
 def test_quotients_of_up_to_128_bits_are_rounded_half_away_from_zero(
     pairs: list[tuple[int, int, int]], shift: int

@@ -193,7 +193,7 @@ PIECES += [
 ]
 
 
-@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.lists(st.sampled_from(PIECES), max_size=8).map("\n".join))
 @example("&x [*x]")
 @example("A: &x { annotation: *x }")

@@ -98,7 +98,7 @@ ROWS = list(itertools.product(VALUES, repeat=3))
 COLUMNS = ("a", "b", "c")
 
 
-@settings(max_examples=100, deadline=None)
+@settings(deadline=None)
 @given(
     st.sets(st.sampled_from(ROWS), min_size=1),
     st.sets(st.sampled_from(COLUMNS)),

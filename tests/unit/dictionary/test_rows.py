@@ -20,6 +20,7 @@ from m3.scalars import Scalar, Var
 from m3.sql.functions import make_reader, read_constant
 from m3.sql.page import COLUMNS, read_form, write_page
 from m3.sql.places import FAILURES, Source, refuse_unread
+from tests.support.sampling import WHOLE, sampled
 
 PAGE = Path(__file__).parents[3] / "docs" / "functions.md"
 ALL = (None, *DIALECTS)
@@ -154,7 +155,7 @@ def test_what_is_not_on_the_page_is_refused() -> None:
     words = {f.text.partition("(")[0] for _, f in SCALAR_FORMS}
     compiled, tried = {}, 0
     for dialect in ALL:
-        for name, call in calls(dialect):
+        for name, call in sampled(calls(dialect), 5):  # of each function some of the 24 arguments
             if name in words:
                 continue
             try:
@@ -169,7 +170,7 @@ def test_what_is_not_on_the_page_is_refused() -> None:
             except (M3Error, *FAILURES):
                 continue
     assert not compiled, list(compiled.values())
-    assert tried > 3_000
+    assert tried > (3_000 if WHOLE else 600)
 
 
 def column(node: exp.Expr) -> Scalar | None:

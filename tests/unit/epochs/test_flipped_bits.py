@@ -41,7 +41,7 @@ from tests.support.projects import make_project
 from tests.support.runs import small_blocks
 
 #: How many flipped bits are tried; see tests/README.md.
-FLIPS = int(os.environ.get("FLIPS", "150"))
+FLIPS = int(os.environ.get("FLIPS", "60"))
 COLUMNS = (Column("shop", STRING.with_null()), Column("price", decimal(12, 2)), Column("rate", DOUBLE.with_null()))
 ORDERS = Relation("orders", (Column("id", INT), *COLUMNS), ("id",))
 PLACES = Relation("places", (Column("name", STRING), *COLUMNS), ("name",))

@@ -62,7 +62,7 @@ ROWS = {"lineitem": 6000, "partsupp": 800, "orders": 1500, "part": 200, "custome
 
 
 @given(sql_views())
-@settings(max_examples=60, suppress_health_check=list(HealthCheck))
+@settings(suppress_health_check=list(HealthCheck))
 def test_random_plans_are_stored_whole(views: dict[str, str]) -> None:
     try:
         program = compile_views("p", RELATIONS, views)

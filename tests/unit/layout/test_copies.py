@@ -100,7 +100,7 @@ def looked_up(draw: st.DrawFn) -> tuple[str, list[Lookup]]:
     return types, found
 
 
-@settings(max_examples=400, deadline=None)
+@settings(deadline=None)
 @given(looked_up())
 @example(("nnn", [by(0), by(0, 1), by(1), by(0, 1, order=2), by(0, order=1), by(1, order=0), by()]))
 def test_every_lookup_is_served_by_a_copy_that_begins_with_it(what: tuple[str, list[Lookup]]) -> None:
@@ -138,7 +138,7 @@ def test_every_lookup_is_served_by_a_copy_that_begins_with_it(what: tuple[str, l
             assert path != paths[0]
 
 
-@settings(max_examples=100, deadline=None)
+@settings(deadline=None)
 @given(looked_up(), st.randoms())
 def test_copies_do_not_depend_on_the_order_of_the_lookups(what: tuple[str, list[Lookup]], random: object) -> None:
     types, lookups = what

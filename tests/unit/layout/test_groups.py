@@ -182,7 +182,7 @@ def _checks(prepared: ProgramPlan) -> None:
                 assert len(set(read.taken)) == len(read.taken)
 
 
-FEW = settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
+FEW = settings(deadline=None, suppress_health_check=list(HealthCheck))
 
 
 @FEW

@@ -17,8 +17,6 @@ from tests.fuzz.queries import make_query
 from tests.fuzz.schema import RELATIONS as FUZZED
 from tests.support import tpch_small
 from tests.support.derived_programs import DERIVED, SHOP
-from tests.unit.m3.company import RELATIONS as COMPANY
-from tests.unit.m3.sql_suite import SUITE
 
 EXAMPLES = Path(__file__).parents[3] / "examples"
 HEAD = """PROGRAM p SEMANTICS SNAPSHOT;
@@ -53,11 +51,6 @@ def test_whatever_is_compiled_is_proved() -> None:
             program = _compiled(seed)
         if program is not None:
             assert not prove(program).reasons, make_query(seed).sql
-
-
-def test_everything_that_sql_does_is_proved() -> None:
-    for dialect, sql, *_ in SUITE.values():
-        assert not prove(compile_views("suite", COMPANY, {"v": sql}, dialect=dialect)).reasons, sql
 
 
 def _compiled(seed: int) -> Program | None:

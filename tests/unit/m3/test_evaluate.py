@@ -169,7 +169,7 @@ def booleans(depth: int) -> st.SearchStrategy[Scalar]:
     )
 
 
-@settings(max_examples=100, deadline=None)
+@settings(deadline=None)
 @given(st.lists(numbers(3) | booleans(3), min_size=5, max_size=5), VALUES)
 def test_agrees_with_duckdb(scalars, row):
     with duckdb.connect() as connection:

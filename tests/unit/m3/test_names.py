@@ -62,7 +62,7 @@ def _read(interpreter: Interpreter, ordered: bool) -> list[tuple[object, ...]] |
 UNNAMED = {"explode_sequence", "hop", "tumble", "tumble_of_a_query"}
 
 
-@settings(max_examples=25, deadline=None)
+@settings(deadline=None)
 @given(st.sampled_from(sorted(SUITE.keys() - UNNAMED)), st.integers(0, 10_000))
 def test_odd_names_change_no_result_of_the_suite(name: str, seed: int) -> None:
     dialect, sql, *_ = SUITE[name]
@@ -71,7 +71,7 @@ def test_odd_names_change_no_result_of_the_suite(name: str, seed: int) -> None:
     check(COMPANY, sql, dialect, batches, seed, tree.args.get("order") is not None)
 
 
-@settings(max_examples=25, deadline=None)
+@settings(deadline=None)
 @given(st.integers(0, 10_000), st.integers(0, 10_000))
 def test_odd_names_change_no_result_of_random_queries(query: int, seed: int) -> None:
     made = make_query(query)

@@ -147,7 +147,7 @@ def brute_force(table, hold):
     return found
 
 
-@settings(deadline=None, max_examples=100)
+@settings(deadline=None)
 @seeds
 def test_the_solver_finds_what_brute_force_finds(seed):
     table, hold = draw_table(random.Random(seed)), seed % 2 == 0

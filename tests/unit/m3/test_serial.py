@@ -34,13 +34,13 @@ def test_golden_programs(file: Path) -> None:
     same(check(parse(file.read_text())))
 
 
-@settings(max_examples=30, deadline=None)
+@settings(deadline=None)
 @given(m3_programs())
 def test_random_programs(program: Program) -> None:
     same(program)
 
 
-@settings(max_examples=30, deadline=None)
+@settings(deadline=None)
 @given(derived_programs())
 def test_random_derivations(text: str) -> None:
     same(check(parse(text)))

@@ -93,7 +93,7 @@ def outcome(scalar: Scalar, row: dict) -> tuple[object, bool]:
         return None, True
 
 
-@settings(max_examples=400, deadline=None, suppress_health_check=RELAXED)
+@settings(deadline=None, suppress_health_check=RELAXED)
 @given(ANY, ROWS)
 def test_the_value_stays(scalar: Scalar, rows: list) -> None:
     simple = simplify(scalar)
@@ -106,7 +106,7 @@ def test_the_value_stays(scalar: Scalar, rows: list) -> None:
             assert outcome(simple, row) == (value, False)
 
 
-@settings(max_examples=200, deadline=None, suppress_health_check=RELAXED)
+@settings(deadline=None, suppress_health_check=RELAXED)
 @given(expressions(3, "bool"), ROWS)
 def test_a_filter_selects_the_same_rows(scalar: Scalar, rows: list) -> None:
     simple = as_filter(scalar)

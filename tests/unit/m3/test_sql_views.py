@@ -94,7 +94,7 @@ def rounded(rows: Counter, digits: int) -> Counter:
     )
 
 
-@settings(max_examples=40, deadline=None)
+@settings(deadline=None)
 @given(history=histories())
 def test_small_queries_agree_with_duckdb(history):
     events, rest = history

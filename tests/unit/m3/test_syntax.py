@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime
 from decimal import Decimal
+from functools import cache
 
 import pytest
 from hypothesis import given, settings
@@ -124,6 +125,7 @@ PARAMS = {"i": INT, "d": decimal(10, 2), "dn": decimal(7, 3).with_null(), "s": S
 VARIABLES = [Var(n, t) for n, t in PARAMS.items()]
 
 
+@cache
 def leaves(kind: str) -> st.SearchStrategy[Scalar]:
     literals: dict[str, st.SearchStrategy[object]] = {
         "int": st.integers(-1000, 1000) | st.just(INT64_MAX),
@@ -139,6 +141,7 @@ def leaves(kind: str) -> st.SearchStrategy[Scalar]:
     return st.one_of(literals[kind].map(const), variables, st.just(Const(None, null.with_null())), odd)
 
 
+@cache
 def scalars(kind: str, depth: int = 3) -> st.SearchStrategy[Scalar]:
     if depth == 0:
         return leaves(kind)
@@ -185,7 +188,7 @@ MAPS = (
 RELATION = Relation("weird relation", tuple(Column(n, t) for n, t in PARAMS.items()), ("i", "a b"))
 
 
-@settings(max_examples=40, deadline=None)
+@settings(deadline=None)
 @given(st.data())
 def test_random_statements_round_trip_exactly(data):
     key = data.draw(scalars("string", 2))

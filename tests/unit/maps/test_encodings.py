@@ -106,7 +106,7 @@ def round_trip(values: Sequence[object], kind: str, skipped: int = 0) -> Column:
     return encode(array)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(deadline=None)
 @given(
     st.sampled_from([*TYPES]).flatmap(
         lambda kind: st.tuples(st.just(kind), st.lists(st.none() | VALUES[kind], max_size=20))
@@ -119,7 +119,7 @@ def test_columns_of_every_type_read_back(column: tuple[str, list[object]], skipp
     event(type(round_trip(values, kind, skipped)).__name__)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(deadline=None)
 @given(
     width=st.sampled_from(WIDTHS),
     base=LONGS | st.sampled_from([INT64_MIN, INT64_MAX, 0]),
@@ -219,7 +219,7 @@ def test_texts_that_do_not_repeat_are_kept_plain(sample: int, monkeypatch: pytes
     assert isinstance(round_trip(values, "string"), Plain)
 
 
-@settings(max_examples=100, deadline=None)
+@settings(deadline=None)
 @given(
     st.lists(st.sampled_from([1, 2, 3, 255, 256, 2**31, 2**32, 2**62, 2**63, 2**64]), min_size=1, max_size=4),
     st.data(),
@@ -273,7 +273,7 @@ def test_numbers_share_the_64_bits_of_a_code(sizes: list[int], expected: list[in
 UNITS = st.integers(-MOST, MOST) | LONGS | st.sampled_from([MOST, -MOST, 2**63, -(2**63) - 1, 2**64 - 1, 2**64, -1, 0])
 
 
-@settings(max_examples=80, deadline=None)
+@settings(deadline=None)
 @given(st.lists(UNITS, max_size=12), st.integers(0, 2))
 @example([MOST, -MOST], 0)
 def test_units_of_128_bits_read_back(units: list[int], skipped: int) -> None:
@@ -288,7 +288,7 @@ def test_units_of_128_bits_read_back(units: list[int], skipped: int) -> None:
         assert run.magnitude("m") == pytest.approx(float(sum(map(abs, units))))
 
 
-@settings(max_examples=80, deadline=None)
+@settings(deadline=None)
 @given(st.lists(st.lists(LONGS | st.integers(-2, 2), max_size=6), min_size=1, max_size=3))
 def test_units_of_64_bits_read_back(chunks: list[list[int]]) -> None:
     units = [unit for chunk in chunks for unit in chunk]
@@ -300,7 +300,7 @@ def test_units_of_64_bits_read_back(chunks: list[list[int]]) -> None:
         assert run.total("m").tolist() == np.cumsum(np.array(units, np.int64)).tolist()
 
 
-@settings(max_examples=100, deadline=None)
+@settings(deadline=None)
 @given(st.lists(LONGS, min_size=1, max_size=4), LONGS, st.booleans())
 @example([INT64_MIN, INT64_MAX], 0, False)
 @example([5], 5, True)

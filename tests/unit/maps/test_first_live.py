@@ -85,7 +85,7 @@ def ask(
 
 @pytest.mark.parametrize("codes", CODES)
 @pytest.mark.parametrize("kind", TYPES)
-@settings(max_examples=25, deadline=None)
+@settings(deadline=None)
 @given(
     parts=st.lists(DELTAS, max_size=3),
     asked=ASKED,
@@ -170,7 +170,7 @@ PASSED = (AccessPath("m", (1,)), AccessPath("m", (1, 0)))
 
 @pytest.mark.parametrize("codes", CODES)
 @pytest.mark.parametrize("kind", ["int", "date", "timestamp"])
-@settings(max_examples=25, deadline=None)
+@settings(deadline=None)
 @given(
     parts=st.lists(DELTAS, max_size=3),
     bounds=st.tuples(st.none() | st.integers(-1, 7), st.none() | st.integers(-1, 7)),

@@ -82,7 +82,7 @@ def matching(entry: Entry, bound: tuple[int, ...], key: tuple[object, ...]) -> b
 
 
 @pytest.mark.parametrize("codes", CODES)
-@settings(max_examples=70, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(what=asked(), on_disk=st.booleans())
 def test_every_prefix_of_a_path_finds_what_a_plain_list_has(
     codes: str,
@@ -204,7 +204,7 @@ HUGER = st.sampled_from(HUGE + ENORMOUS)
 
 
 @pytest.mark.parametrize("width", [0, 1, 2])
-@settings(max_examples=100, deadline=None)
+@settings(deadline=None)
 @given(st.lists(st.lists(st.tuples(st.integers(0, 2), BIG | HUGER), max_size=4), min_size=1, max_size=3))
 def test_totals_of_any_size_are_exact(width: int, runs: list[list[tuple[int, int]]]) -> None:
     path = AccessPath("m", (0, 1))
@@ -217,7 +217,7 @@ def test_totals_of_any_size_are_exact(width: int, runs: list[list[tuple[int, int
         assert found.dtype == (np.int64 if INT64_MIN <= total <= INT64_MAX else object)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(deadline=None)
 @given(DELTAS)
 def test_a_run_of_summed_deltas_has_one_row_per_key_and_version(deltas: list[Delta]) -> None:
     path = AccessPath("m", (0, 1))

@@ -116,7 +116,7 @@ def test_the_sample_has_columns_of_every_encoding() -> None:
     assert isinstance(sample(60, wide=True).values["q"], Wide)
 
 
-@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(case=cases(pruned=True, max_rows=30))
 def test_runs_read_back_whatever_their_keys_values_and_paths(folder: Path, case: Case) -> None:
     runs = built(case)
@@ -143,7 +143,7 @@ def test_runs_read_back_whatever_their_keys_values_and_paths(folder: Path, case:
         assert sorted(rows) == sorted(repr([*row.values()]) for row in delta.to_pylist())
 
 
-@settings(max_examples=120, deadline=None)
+@settings(deadline=None)
 @given(
     place=st.floats(0, 1, exclude_max=True),
     bit=st.integers(0, 7),
@@ -158,7 +158,7 @@ def test_a_flipped_bit_is_found_or_does_not_matter(
     never_wrong(folder, data, NAMES, math.floor(place * len(data)), bit, asked)
 
 
-@settings(max_examples=80, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(case=cases(max_rows=30).filter(lambda c: c.runs), place=st.floats(0, 1, exclude_max=True), bit=st.integers(0, 7))
 def test_a_flipped_bit_of_any_run_is_found_or_does_not_matter(folder: Path, case: Case, place: float, bit: int) -> None:
     with small_blocks():

@@ -21,7 +21,7 @@ from tests.support.runs import CODES, Case, built, cases, forced, names_of, smal
 ROWS = 6_000
 
 
-@settings(max_examples=80, deadline=None)
+@settings(deadline=None)
 @given(cases(pruned=True, max_rows=40), st.sampled_from(sorted(CODES)), st.integers(1, 6), st.integers(1, 9))
 def test_ranges_together_are_the_merged_run(case: Case, codes: str, number: int, limit: int) -> None:
     if not case.entries:

@@ -61,7 +61,7 @@ def held(total: int) -> int:
     return total if abs(total) <= MOST else (2**127 - 1) * (1 if total > 0 else -1)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(deadline=None)
 @given(TABLES, st.booleans())
 def test_sums_are_exact_and_take_several_columns_beyond_38_digits(tables: list[list[Entry]], keyed: bool) -> None:
     exact: Counter[object] = Counter()
@@ -90,7 +90,7 @@ def test_sums_just_beyond_64_bits_are_seen_in_spite_of_rounding() -> None:
     assert sum(sum_deltas([table(entries)])[M].to_pylist()) == 2**63 + 509
 
 
-@settings(max_examples=100, deadline=None)
+@settings(deadline=None)
 @given(st.lists(st.lists(st.lists(st.tuples(KEY, st.integers(0, 2), VALUES), max_size=8), max_size=3), max_size=3))
 def test_summed_merged_and_read_totals_are_pythons(steps: list[list[list[Entry]]]) -> None:
     path = AccessPath("m", (0, 1))
@@ -140,7 +140,7 @@ def test_large_inserts_and_deletes_that_cancel_are_no_overflow() -> None:
     assert sum_deltas([table(entries)])[M].to_pylist() == [-1]
 
 
-@settings(max_examples=60, deadline=None)
+@settings(deadline=None)
 @given(st.lists(VALUES, max_size=4))
 def test_a_sum_without_keys_is_one_row_or_none(values: list[int]) -> None:
     rows = pa.table({VALUE: to_column(np.array(values, object))})
@@ -158,7 +158,7 @@ def test_no_deltas_sum_to_none_and_zeros_vanish() -> None:
 PAIR = st.tuples(KEY, st.integers(0, 1), VALUES, VALUES)
 
 
-@settings(max_examples=100, deadline=None)
+@settings(deadline=None)
 @given(
     st.lists(st.lists(PAIR, max_size=6), min_size=1, max_size=3),
     st.none() | st.sets(st.integers(0, 1)),
@@ -201,7 +201,7 @@ def test_several_columns_are_summed_together_and_projected(
         assert {k: n for k, n in got[name].items() if n} == {k: n for k, n in exact[name].items() if n}
 
 
-@settings(max_examples=150, deadline=None)
+@settings(deadline=None)
 @given(st.lists(st.tuples(VALUES, VALUES | st.integers(-(2**33), 2**33)), max_size=4))
 def test_products_are_exact(pairs: list[tuple[int, int]]) -> None:
     a, b = (narrow_units(np.array([p[i] for p in pairs], dtype=object)) for i in (0, 1))
@@ -241,7 +241,7 @@ def test_versions_are_raised_to_the_end_of_their_epoch(
 VERSIONS = st.builds(lambda epoch, low: (epoch << EPOCH_SHIFT) + low, st.integers(0, 5), st.integers(0, 3))
 
 
-@settings(max_examples=100, deadline=None)
+@settings(deadline=None)
 @given(
     st.lists(st.lists(st.tuples(KEY, VERSIONS, st.integers(-2, 2)), max_size=8), min_size=1, max_size=3),
     st.integers(-1, 4),

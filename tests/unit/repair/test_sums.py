@@ -29,7 +29,7 @@ def read_rows(tables: list[pa.Table]) -> list[str]:
     )
 
 
-@settings(max_examples=60, deadline=None)
+@settings(deadline=None)
 @given(st.lists(ROWS, min_size=1, max_size=6), st.integers(0, 60), st.integers(1, 20))
 def test_any_limit_gives_the_same_sums(
     parts: list[list[tuple[int | None, str, int, int]]], expected: int, limit: int

@@ -13,7 +13,7 @@ from cumulus_ops.project.errors import CumulusError
 from tests.support.debezium import Connector, text_of
 from tests.support.debezium_stream import CHANGES, SECOND, take
 
-SEEDS = int(os.environ.get("EXAMPLES", "60"))
+SEEDS = int(os.environ.get("EXAMPLES", "25"))
 BYTES = b'0123456789"{}[],:enul-.\\\x00\xff'
 TEXTS = [
     b"null",
