@@ -22,7 +22,7 @@ from tests.support.drops import VIEWS, make_shop
 from tests.support.leases import lapse
 from tests.support.projects import engine_maps
 
-EPOCHS = 2
+EPOCHS, PERIODS = 2, 5
 #: One is in error from the first epoch on, which counting finds, and one in the second, which reading finds.
 IN_ERROR = {
     "odd": "SELECT ck, SUM(100 / priority) AS x FROM orders GROUP BY ck",
@@ -61,14 +61,14 @@ def _table(project: Project, view: str) -> object:
 
 def _views(folder: Path) -> Project:
     """A project of SQL views, of which two come to be in error."""
-    project = make_shop(folder, views={**VIEWS, **IN_ERROR})
+    project = make_shop(folder, periods=PERIODS, views={**VIEWS, **IN_ERROR})
     initialise(project)
     return project
 
 
 def _derived(folder: Path) -> Project:
     """A project with derivations, whose drops are several batches each."""
-    project = dataclasses.replace(make_shop(folder, program=SHOP), batch_rows=8)
+    project = dataclasses.replace(make_shop(folder, periods=PERIODS, program=SHOP), batch_rows=8)
     initialise(project)
     return project
 
