@@ -11,7 +11,7 @@ WORKERS ?= 2
 SEED := $(or $(SEED),$(shell date +%s))
 DEEP := tests/model tests/fuzz tests/unit papers/tests tests/e2e/test_transaction_interleavings.py tests/spark/test_every_construct_validates.py
 
-.PHONY: help install install-dev run test test-deep check format bench docs clean
+.PHONY: help install install-dev run test test-deep check lint types every-test format bench docs clean
 
 help: ## list the targets
 	@awk -F':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -23,7 +23,10 @@ install-dev: $(VENV)/.installed-dev ## the same, and what testing needs
 run: $(VENV)/.installed ## the demo: TPC-H under Airflow on Spark; ONCE=1 exits with 0 when every snapshot is right
 	@exec $(BIN)/cumulus demo --scale-factor $(SF) --epochs $(EPOCHS) --port $(PORT) $(if $(filter-out 0,$(ONCE)),--once)
 
-test: $(VENV)/.installed-dev check ## check, then every test, by two processes (WORKERS=0: one; ARGS='-m "not airflow"' narrows it)
+test: $(VENV)/.installed-dev lint ## check, and every test, by two processes (WORKERS=0: one; ARGS='-m "not airflow"' narrows it)
+	@$(MAKE) --no-print-directory -j2 types every-test  # types take a minute of one processor, and the tests' processes as long to import
+
+every-test:
 	$(BIN)/python -m pytest -n $(WORKERS) $(ARGS)
 
 test-deep: $(VENV)/.installed-dev ## what is drawn at random, from other seeds (SEED=N: those again), and much more of it; ARGS names files
@@ -32,9 +35,13 @@ test-deep: $(VENV)/.installed-dev ## what is drawn at random, from other seeds (
 	TWO_LOST=40 DEPLOYMENTS=40 RECOVERIES=300 FLIPS=1500 ANSWERS=12000 COSTS=30 CALLS=100 INTERLEAVINGS=20 FUZZ_SEED=$(SEED) SEED=$(SEED) \
 	$(BIN)/python -m pytest -n $(WORKERS) --hypothesis-profile=random --hypothesis-seed=$(SEED) --timeout=7200 $(or $(ARGS),$(DEEP))
 
-check: $(VENV)/.installed-dev ## lint, format, types, import directions
+check: lint types ## lint, format, types, import directions
+
+lint: $(VENV)/.installed-dev
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
+
+types: $(VENV)/.installed-dev
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 

@@ -33,7 +33,7 @@ from tests.support.projects import engine_maps
 from tests.support.staging import summed
 
 pytestmark = pytest.mark.spark
-EPOCHS = 2
+EPOCHS, PERIODS = 2, 5
 Maps = list[dict[str, dict[tuple[object, ...], int]]]
 
 
@@ -58,7 +58,7 @@ def _on_spark(project: Project, spark: SparkSession, rows_per_task: int) -> tupl
 
 @pytest.fixture(scope="module")
 def in_process(tmp_path_factory: pytest.TempPathFactory) -> tuple[Maps, int]:
-    project = make_shop(tmp_path_factory.mktemp("inprocess"))
+    project = make_shop(tmp_path_factory.mktemp("inprocess"), periods=PERIODS)
     initialise(project)
     with open_runtime(project, "inprocess") as rt:
         return _run(rt)
@@ -73,7 +73,7 @@ def test_spark_ends_in_the_same_maps(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr("cumulus_ops.epochs.checkpoint.most_merged_rows", lambda _: 10)
-    project = make_shop(tmp_path)
+    project = make_shop(tmp_path, periods=PERIODS)
     outcome = _on_spark(project, spark, rows_per_task)
     assert outcome[0] == in_process[0]  # how many corrections led there depends on how often runs were tidied up
     assert outcome[1] > 0, "no correction happened: the stream does not test them"
@@ -82,7 +82,7 @@ def test_spark_ends_in_the_same_maps(
 def test_stages_that_partition_everything_end_in_the_same_maps(
     spark: SparkSession, in_process: tuple[Maps, int], tmp_path: Path
 ) -> None:
-    project = make_shop(tmp_path)
+    project = make_shop(tmp_path, periods=PERIODS)
     initialise(project)
     with open_runtime(project, "inprocess") as rt:
         layout = _partitioned(rt.plan)
@@ -108,7 +108,7 @@ def test_both_executors_agree_on_derivations(
     monkeypatch.setattr("cumulus_ops.compute.spark.run_levels", split)
     outcomes = []
     for name in ("inprocess", "spark"):
-        project = make_shop(tmp_path / name, program=SHOP)
+        project = make_shop(tmp_path / name, periods=PERIODS, program=SHOP)
         initialise(project)
         with open_runtime(project, "inprocess") as rt:
             executor = rt.executor if name == "inprocess" else SparkExecutor(ExecutorSettings(rows_per_task=1), spark)
@@ -123,7 +123,7 @@ def test_both_executors_agree_on_derivations(
 
 
 def test_groups_are_extended_by_stages_and_a_task_for_what_is_derived(spark: SparkSession, tmp_path: Path) -> None:
-    project = make_shop(tmp_path, program=SHOP)
+    project = make_shop(tmp_path, periods=PERIODS, program=SHOP)
     initialise(project)
     with open_runtime(project, "inprocess") as rt:
         run_epochs(rt, EPOCHS, validating=False)
