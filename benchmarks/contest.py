@@ -13,7 +13,7 @@ from typing import Protocol
 from benchmarks.progress import say
 from benchmarks.rows import Label, Row, machine
 
-__all__ = ["Contestant", "Entry", "Turn", "Unsupported", "WrongAnswer", "compete"]
+__all__ = ["Contestant", "Entry", "NotMeasured", "Turn", "Unsupported", "WrongAnswer", "compete"]
 
 
 #: A turn that lasts longer, preparation included, is worth a line of its own.
@@ -22,6 +22,10 @@ LONG_S = 5.0
 
 class Unsupported(Exception):
     """A contestant cannot do this; the message says why, and becomes the row's note."""
+
+
+class NotMeasured(Exception):
+    """This machine does not let us measure it; the message says why, and becomes the row's note."""
 
 
 class WrongAnswer(Exception):
@@ -94,9 +98,8 @@ class _Racer:
 
 def describe(error: Exception) -> str:
     """One line for a row's note."""
-    kind = {Unsupported: "not expressible", WrongAnswer: "WRONG ANSWER"}.get(
-        type(error), f"failed: {type(error).__name__}"
-    )
+    kinds = {Unsupported: "not expressible", NotMeasured: "not measured", WrongAnswer: "WRONG ANSWER"}
+    kind = kinds.get(type(error), f"failed: {type(error).__name__}")
     return f"{kind}: {' '.join(str(error).split())[:240]}"
 
 

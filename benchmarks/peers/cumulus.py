@@ -106,7 +106,7 @@ def _on_spark(rt: Runtime, cores: int) -> Runtime:
     from cumulus_ops.compute.spark import SparkExecutor
 
     settings = ExecutorSettings(kind="spark", master=f"local[{cores}]")
-    return dataclasses.replace(rt, executor=SparkExecutor(settings, session_of(cores)))
+    return dataclasses.replace(rt, executor=SparkExecutor(settings, session_of(settings.master)))
 
 
 @dataclass

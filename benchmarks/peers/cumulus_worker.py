@@ -46,7 +46,7 @@ def apply_all(spec: dict[str, Any]) -> dict[str, Any]:
         if spec["kind"] == "spark":
             from cumulus_ops.compute.spark import SparkExecutor
 
-            rt = dataclasses.replace(opened, executor=SparkExecutor(executor, session_of(cores)))
+            rt = dataclasses.replace(opened, executor=SparkExecutor(executor, session_of(executor.master)))
         result = _measure(rt, spec["batches"])
         for query in spec["queries"] if spec.get("answers") else ():
             pq.write_table(read_view(rt, query, ordered=False), Path(spec["answers"]) / f"{query}.parquet")

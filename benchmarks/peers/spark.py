@@ -20,21 +20,21 @@ from cumulus_ops.project.settings import ExecutorSettings
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-__all__ = ["empty_job", "session_of", "spark_recompute", "stop_session"]
+__all__ = ["empty_job", "session_of", "spark_recompute", "stop_session", "wait_for_tasks"]
 
 #: With 4g a text of TPC-H runs out of memory at scale factor 10.
 DRIVER_MEMORY = "8g"
+WAIT_S = 120.0
 
 
-def session_of(cores: int) -> SparkSession:
-    """The engine's own session on ``local[cores]``, warmed up by a few small jobs; one at a time in a process."""
+def session_of(master: str) -> SparkSession:
+    """The engine's own session on a ``master`` (``local[2]``), warmed up by a few small jobs; one at a time in a process."""
     from cumulus_ops.compute.spark import spark_session
 
     os.environ.setdefault(
         "PYSPARK_SUBMIT_ARGS",
         f"--driver-memory {DRIVER_MEMORY} --conf spark.ui.showConsoleProgress=false pyspark-shell",
     )
-    master = f"local[{cores}]"
     from pyspark.sql import SparkSession
 
     running = SparkSession.getActiveSession()
@@ -46,6 +46,17 @@ def session_of(cores: int) -> SparkSession:
     for _ in range(3):
         _empty(session)
     return session
+
+
+def wait_for_tasks(session: SparkSession, number: int) -> None:
+    """Wait until as many tasks may run at once: a cluster's executors start after the session."""
+    from cumulus_ops.compute.spark import tasks_at_once
+
+    deadline = time.monotonic() + WAIT_S
+    while tasks_at_once(session) < number:
+        if time.monotonic() > deadline:
+            raise TimeoutError(f"the cluster does not run {number} tasks at once")
+        time.sleep(0.1)
 
 
 def stop_session() -> None:
@@ -82,7 +93,7 @@ class _EmptyJob:
 @contextmanager
 def empty_job(cores: int) -> Iterator[Contestant]:
     """A job of one stage and one task that does nothing: what any step on Spark costs at least."""
-    yield _EmptyJob(session_of(cores))
+    yield _EmptyJob(session_of(f"local[{cores}]"))
 
 
 @dataclass
@@ -111,4 +122,4 @@ class _Recompute:
 @contextmanager
 def spark_recompute(query: str, tables: Path, events: int, cores: int) -> Iterator[Contestant]:
     """The query's text on Spark SQL over Parquet files that have the change already."""
-    yield _Recompute(session_of(cores).newSession(), query, tables, events)
+    yield _Recompute(session_of(f"local[{cores}]").newSession(), query, tables, events)

@@ -215,20 +215,25 @@ def _hotkey(rows: Sequence[Row]) -> list[str]:
     return [*table(["stream", "seconds", "events/s", "uniform = 1"], body), "", "Target: at most 2x."]
 
 
+#: How much faster twice the workers are to be, for each part of a load.
+SPEED_UP = 1.6
+
+
 def _cores(rows: Sequence[Row]) -> list[str]:
     body = []
-    for row in measured(rows, contestant="cumulus-spark"):
-        if row.cores == 1:
-            continue
-        same = {
-            (r.contestant, r.cores): r.seconds for r in measured(rows, query=row.query, scale_factor=row.scale_factor)
-        }
-        one = same.get(("cumulus-spark", 1))
-        body.append(
-            [f"{row.query}, SF {row.scale_factor:g}, {row.cores} cores", f"{same.get(('cumulus', 1)) or 0:.3g}",
-             f"{one or 0:.3g}", seconds(row), times(ratio(one, row.seconds))]
-        )  # fmt: skip
-    return table(["stream", "in process", "local[1]", "local[N]", "speed-up"], body)
+    for row in measured(rows):
+        same = {"query": row.query, "variant": row.variant, "scale_factor": row.scale_factor, "cores": 1}
+        for one in measured(rows, **same) if row.cores > 1 else ():
+            name = f"{row.query}, SF {row.scale_factor:g}, {row.variant or 'all of it'}"
+            body.append([name, str(row.cores), seconds(one), seconds(row), times(ratio(one.seconds, row.seconds))])
+    notes = sorted({row.note.rpartition("; ")[2] for row in measured(rows, variant="")})
+    return [
+        "A standalone cluster of workers with one core each, of which they are given a part; the driver is not held.",
+        "",
+        *table(["load", "workers", "one worker", "all workers", "speed-up"], body),
+        "",
+        f"Workers: {'; '.join(notes)}. Target with two workers: {SPEED_UP}x for append, apply and merge. A commit is its merge, and what one process does.",
+    ]
 
 
 def _memory(rows: Sequence[Row]) -> list[str]:

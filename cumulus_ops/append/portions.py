@@ -173,22 +173,26 @@ def write_beside(
         for portion in portions
     ]
     hashes = delivery.hashing.hash_calls() if delivery.hashing else ()
+    # The largest first, and hashes last: then all who make calls end at about the same time, however different portions are.
+    sizes = [portion.rows for _, portions in found.values() for portion in portions]
+    order = sorted(range(len(calls)), key=lambda number: -sizes[number])
     try:
-        results = make([_Attempt(one) for one in (*calls, *hashes)]) if calls else []
+        results = make([_Attempt(one) for one in (*(calls[number] for number in order), *hashes)]) if calls else []
     except Exception as error:  # whatever it was, there is another way
         log.warning("%s: is appended by one process, for several have failed: %s", delivery.place, str(error)[:500])
         return {}
     made = results[len(calls) :]
     if delivery.hashing and calls and not any(isinstance(one, _Failed) for one in made):
         delivery.hashing.take_hashes(made)
-    left, taken = iter(results), dict[str, list[Written]]()
+    written = dict(zip(order, results, strict=False))
+    left, taken = iter(written[number] for number in range(len(calls))), dict[str, list[Written]]()
     for place, (part, portions) in found.items():
         mine = [next(left) for _ in portions]
         if _is_right(catalog, delivery, part, mine):
             taken[place] = mine
         else:
-            for written in (one for one in mine if isinstance(one, Written)):
-                written.discard(project.state)
+            for one in (one for one in mine if isinstance(one, Written)):
+                one.discard(project.state)
     return taken
 
 

@@ -49,6 +49,7 @@ __all__ = [
     "quiet_client",
     "require_listening",
     "spark_session",
+    "tasks_at_once",
 ]
 
 
@@ -186,7 +187,7 @@ def spark_session(settings: ExecutorSettings) -> SparkSession:
         )
         for _ in range(WARM_UPS):
             frame.collect()
-    session.conf.set("spark.sql.shuffle.partitions", str(_tasks_at_once(session)))
+    session.conf.set("spark.sql.shuffle.partitions", str(tasks_at_once(session)))
     return session
 
 
@@ -234,7 +235,7 @@ def _is_running() -> bool:
     return SparkContext._active_spark_context is not None
 
 
-def _tasks_at_once(session: SparkSession) -> int:
+def tasks_at_once(session: SparkSession) -> int:
     """How many tasks may run at the same time: a core each. A server says it by the number of its shuffle partitions."""
     from pyspark.sql import SparkSession as Classic
 
@@ -309,7 +310,7 @@ class SparkExecutor:
     def _warm_up(self, plan: ProgramPlan) -> None:
         """Have every worker make the plan. What goes wrong will be found by real jobs."""
         with suppress(Exception):
-            tasks = _tasks_at_once(self.session)
+            tasks = tasks_at_once(self.session)
             self.session.range(0, tasks, 1, tasks).mapInArrow(_plan_made(plan), RESULT).collect()
 
     def run(self, task: Task) -> StepResult:
@@ -343,7 +344,7 @@ class SparkExecutor:
     def beside(self, rows: int, calls: int) -> MakeCalls | None:
         """See :class:`~cumulus_ops.append.portions.Beside`: each call is a task of one job. Nothing is done twice, so that is worth it as soon as a job is."""
         is_large = rows >= self._settings.rows_per_task and calls > 1
-        return self._make_calls if is_large and _tasks_at_once(self.session) > 1 else None
+        return self._make_calls if is_large and tasks_at_once(self.session) > 1 else None
 
     def _make_calls(self, calls: Sequence[Callable[[], Any]]) -> list[Any]:
         frame = self.session.range(0, len(calls), 1, len(calls)).mapInArrow(_called(calls), RETURNED)
@@ -376,7 +377,7 @@ class SparkExecutor:
         apply = task.apply if isinstance(task, MinibatchTask) else task
         match apply:
             case MergeTask():  # nothing is done twice, and one job does it either way
-                return max(1, min(-(-apply.rows // self._settings.rows_per_task), _tasks_at_once(self.session)))
+                return max(1, min(-(-apply.rows // self._settings.rows_per_task), tasks_at_once(self.session)))
             case RefreshTask() | CorrectTask():
                 events = rows_concerned(apply) // ROWS_PER_EVENT
             case ApplyTask():
@@ -385,7 +386,7 @@ class SparkExecutor:
                 events = rows_of([apply.batch])
             case _:
                 return 1
-        tasks = count_tasks(events, _tasks_at_once(self.session), self._settings.rows_per_task)
+        tasks = count_tasks(events, tasks_at_once(self.session), self._settings.rows_per_task)
         if tasks > 1 and isinstance(apply, ApplyTask | ExtendTask):
             alone = plan_stages(apply, tasks, fixed_labels(apply.plan, self._layout)).layout.alone
             return 1 if alone else tasks

@@ -13,6 +13,7 @@ import pytest
 from fastapi import Request
 from fastapi.testclient import TestClient
 
+from benchmarks.peers.cluster import spark_cluster
 from cumulus_ops.catalog.catalog import Catalog
 from cumulus_ops.cli.status_text import print_status
 from cumulus_ops.epochs.status import status
@@ -24,7 +25,7 @@ from cumulus_ops.web import create_app
 from tests.e2e.test_concurrent_coordinators import maps_at, race
 from tests.support.children import finish_epochs, finish_epochs_on_spark, start, wait
 from tests.support.drops import make_shop
-from tests.support.services import PostgreSQL, SparkServer, connect_server, postgresql, spark_cluster
+from tests.support.services import PostgreSQL, SparkServer, connect_server, postgresql
 
 pytestmark = pytest.mark.postgres
 #: So many epochs of so many drops of each coordinator.

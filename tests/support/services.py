@@ -1,4 +1,4 @@
-"""Real services on the loopback address, without Docker: PostgreSQL, a Spark standalone cluster, Spark Connect.
+"""Real services on the loopback address, without Docker: PostgreSQL, Spark Connect.
 
 Each is a context manager that starts its processes, waits until they answer, and stops them by their ids.
 """
@@ -23,14 +23,13 @@ import pytest
 
 from cumulus_ops.local.processes import LOOPBACK, Child, end_all, free_port, stop_all
 from cumulus_ops.local.servers import Server
-from cumulus_ops.local.spark_service import spark_environment, spark_home, start_connect_server, wait_for_port
+from cumulus_ops.local.spark_service import start_connect_server, wait_for_port
 
-__all__ = ["PostgreSQL", "SparkServer", "connect_server", "postgresql", "spark_cluster", "start"]
+__all__ = ["PostgreSQL", "SparkServer", "connect_server", "postgresql"]
 
 USER = "cumulus"
 #: How long a program that is started may take to answer: only one that hangs takes so long, on a busy machine, too.
 WAIT_S = 240.0
-CLUSTER_RESOURCES = ("--cores", "2", "--memory", "1536m")
 
 
 @dataclass(frozen=True)
@@ -128,25 +127,6 @@ def _wait_ready(programs: Path, port: int, timeout_s: float = WAIT_S) -> None:
         time.sleep(0.1)
 
 
-@contextmanager
-def spark_cluster(home: Path) -> Iterator[str]:
-    """A standalone master and one worker; gives the master's URL."""
-    spark_class = str(spark_home() / "bin" / "spark-class")
-    port = free_port()
-    master = ["org.apache.spark.deploy.master.Master", "--host", LOOPBACK, "--port", str(port), "--webui-port", "0"]
-    url = f"spark://{LOOPBACK}:{port}"
-    worker = ["org.apache.spark.deploy.worker.Worker", "--host", LOOPBACK, *CLUSTER_RESOURCES, "--webui-port", "0", url]
-    children: list[Child] = []
-    try:
-        children.append(start("spark-master", [spark_class, *master], home))
-        wait_for_port(port, children[0], WAIT_S)
-        children.append(start("spark-worker", [spark_class, *worker], home))
-        wait_for_log(children[1], "Successfully registered with master")
-        yield url
-    finally:
-        stop_all(children[::-1])
-
-
 @dataclass(frozen=True)
 class SparkServer:
     """A Spark Connect server. ``out`` kills it, and starts another one in its place."""
@@ -171,23 +151,6 @@ def connect_server(home: Path, master: str = "local[2]") -> Iterator[SparkServer
         yield SparkServer(f"sc://{LOOPBACK}:{port}", out)
     finally:
         stop_all([servers[0].child])
-
-
-def start(name: str, command: Sequence[str], home: Path) -> Child:
-    """Start one of Spark's programs with everything it writes under ``home``."""
-    scratch = home / name
-    scratch.mkdir(parents=True, exist_ok=True)
-    return Child(name, command, home / "log", {**spark_environment(scratch), "SPARK_WORKER_DIR": str(scratch)})
-
-
-def wait_for_log(child: Child, text: str, timeout_s: float = WAIT_S) -> None:
-    """Wait until ``text`` stands in the child's log."""
-    deadline = time.monotonic() + timeout_s
-    while text not in child.log.read_text(errors="replace"):
-        child.require_running()
-        if time.monotonic() > deadline:
-            raise TimeoutError(f"{child.name} did not say {text!r}:\n{child.tail()}")
-        time.sleep(0.1)
 
 
 def answers(port: int) -> bool:

@@ -12,10 +12,11 @@ from pathlib import Path
 import pytest
 
 from benchmarks.answers import same_rows
-from benchmarks.cases import refresh, together
+from benchmarks.cases import cores, refresh, together
 from benchmarks.cases.ways import Anew, Batches
 from benchmarks.changes import make_changes, make_continuation
 from benchmarks.contest import Contestant, Turn, Unsupported, WrongAnswer, compete
+from benchmarks.peers import cluster
 from benchmarks.peers.cumulus import on_state
 from benchmarks.peers.cumulus_worker import apply_all
 from benchmarks.peers.postgres_views import QUERIES, incremental
@@ -207,6 +208,33 @@ def test_summary_says_what_all_answers_cost_with_and_without_appending() -> None
     page = summary(made)
     assert "- duckdb-recompute takes 2.67x the time of cumulus for all answers, 4x from the log on" in page
     assert "  - sooner there by itself than after the batch for all queries: q6" in page
+
+
+def test_a_cluster_whose_workers_cannot_be_held_is_not_measured(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(cluster, "HIERARCHIES", (tmp_path / "cpu", tmp_path))
+    settings = Settings(home=tmp_path, batch_sizes=(8000,))
+    with cores.Clusters(tmp_path) as clusters:
+        rows = cores.contest(settings, clusters, 0.001, "q3")
+    assert [row.cores for row in rows] == [1, 2]
+    for row in rows:
+        assert row.note == f"not measured: workers cannot be held to a part of a core: no control groups in {tmp_path}"
+        assert (row.case, row.contestant, row.seconds) == ("cores", "cumulus-spark", None)
+
+
+def test_summary_says_how_much_faster_more_workers_are() -> None:
+    times = {1: {"": 8.0, "append": 3.0, "apply": 4.0, "commit": 1.0}, 2: {"": 5.0, "append": 2.0, "apply": 2.0}}
+    made = [
+        row("cumulus-spark", "q3", s, case="cores", variant=part, cores=workers, note="held by hand" * (part == ""))
+        for workers, of in times.items()
+        for part, s in of.items()
+    ]
+    page = summary(made)
+    assert "| q3, SF 1, append | 2 | 3 | 2 | 1.5x |" in page
+    assert "| q3, SF 1, apply | 2 | 4 | 2 | 2x |" in page
+    assert "q3, SF 1, commit" not in page
+    assert "Workers: held by hand. Target with two workers: 1.6x" in page
 
 
 def test_changes_keep_the_number_of_orders(tmp_path: Path) -> None:
