@@ -32,7 +32,11 @@ def _list(text: str | None) -> tuple[str, ...]:
 @click.option("--fractions", help="Changed parts of the rows (refresh), e.g. 0.0001,0.001,0.3.")
 @click.option("--batch-sizes", help="Events per batch, e.g. 1000,1000000.")
 @click.option(
-    "--cores", type=click.IntRange(1), default=2, show_default=True, help="N of local[N], and the peers' cores."
+    "--cores",
+    type=click.IntRange(1),
+    default=2,
+    show_default=True,
+    help="N of local[N], the workers of a cluster (cores), and the peers' cores.",
 )
 @click.option(
     "--part", type=click.FloatRange(0, 1, min_open=True), default=1.0, help="How much of the stream peers get."

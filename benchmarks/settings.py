@@ -23,7 +23,7 @@ class Settings:
     """The options of ``run``. None or an empty tuple means the case's own choice.
 
     ``fractions`` are parts of all rows that one change touches; ``batch_sizes`` are events; ``cores`` is the N of
-    ``local[N]``, and what the peers get; ``part`` is how much of the stream the slow peers are given (0 to 1).
+    ``local[N]``, the larger number of a cluster's workers, and what the peers get; ``part`` is how much of the stream the slow peers are given (0 to 1).
     """
 
     scale_factors: tuple[float, ...] = ()

@@ -2,11 +2,20 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cumulus_ops.compute.spark import WORK_OF_SEVERAL, count_tasks
+from cumulus_ops.catalog.records import LogFile
+from cumulus_ops.compute.apply import ApplyTask
+from cumulus_ops.compute.reading import BatchRef
+from cumulus_ops.compute.spark import STATEMENTS_PER_EVENT, WORK_OF_SEVERAL, count_events, count_tasks
+from cumulus_ops.layout.plans import plan_program
 from cumulus_ops.project.settings import ExecutorSettings
+from m3 import compile_views
+from m3.datatypes import INT
+from m3.program import Column, Relation
 
 SAVED = ExecutorSettings().rows_per_task
 EVENTS, CORES = st.integers(0, 10**8), st.integers(1, 64)
@@ -29,3 +38,19 @@ def test_more_events_and_more_cores_never_make_fewer_tasks(events: int, more: in
 def test_two_cores_split_a_batch_of_two_million_and_four_one_of_a_million() -> None:
     assert [count_tasks(1_000_000, cores, SAVED) for cores in (1, 2, 4, 8)] == [1, 1, 4, 6]
     assert count_tasks(2_000_000, 2, SAVED) == 2
+
+
+def test_events_that_many_statements_meet_count_for_more() -> None:
+    sale, note = (Relation(name, (Column("k", INT), Column("v", INT))) for name in ("sale", "note"))
+    views = {f"v{n}": f"SELECT k + {n} AS k, SUM(v * k) AS s FROM sale GROUP BY k + {n}" for n in range(40)}
+    plan = plan_program(compile_views("test", (sale, note), views), "batch")
+    statements = sum(len(plan.statements[name]) for name in plan.base)
+    assert statements > 2 * STATEMENTS_PER_EVENT
+
+    def counted(relation: str, rows: int) -> int:
+        file = LogFile(1, relation, "file", rows, "0/source", 0, rows)
+        task = ApplyTask(plan, Path(), BatchRef(1, 0, 0, (file,), 0, 0, rows), ())
+        return count_events(task, plan.base)
+
+    assert counted("sale", 700) == 700 * statements // STATEMENTS_PER_EVENT
+    assert counted("note", 700) == 700  # nothing meets them, but they have to be read
