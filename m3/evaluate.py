@@ -163,7 +163,7 @@ _LAZY: Mapping[str, Callable[[Call, Mapping[str, Value]], Value]] = {
 def _strict(scalar: Call, args: list[Value]) -> Value:
     """Operations of values: most are NULL as soon as one argument is."""
     entry = FUNCTIONS.get(scalar.op)
-    if any(a is None for a in args) and not (entry and entry.computes_nulls):
+    if None in args and not (entry and entry.computes_nulls):
         return None
     if entry is not None:
         return coerce(KERNELS[scalar.op](args, scalar.type), scalar.type)

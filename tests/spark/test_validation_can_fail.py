@@ -52,7 +52,7 @@ def _damage(rt: Runtime, name: str) -> tuple[object, ...]:
 
 
 def test_one_damaged_value_is_reported_and_nothing_else(spark: SparkSession, tmp_path: Path) -> None:
-    project = make_shop(tmp_path)
+    project = make_shop(tmp_path, periods=3)
     initialise(project)
     with open_runtime(project, "inprocess") as inner:
         rt = _on(spark, inner)
@@ -70,7 +70,7 @@ def test_one_damaged_value_is_reported_and_nothing_else(spark: SparkSession, tmp
 
 def test_a_damaged_element_of_a_list_is_reported(spark: SparkSession, tmp_path: Path) -> None:
     listed = "SELECT priority, ARRAY_AGG(price ORDER BY o.ok DESC) AS prices, COUNT(*) AS n FROM orders o JOIN item i ON o.ok = i.ok GROUP BY priority"
-    project = make_shop(tmp_path, views={"listed": listed})
+    project = make_shop(tmp_path, periods=3, views={"listed": listed})
     initialise(project)
     with open_runtime(project, "inprocess") as inner:
         rt = _on(spark, inner)
