@@ -210,7 +210,7 @@ def _may_be_known(catalog: Catalog, delivery: Delivery, part: Part, portions: Se
     lowest, highest = portions[0].lowest, portions[-1].highest  # from portion to portion they ascend
     if lowest is None or highest is None:
         return False
-    return bool(catalog.log.files(source=_source(delivery, part), offsets=(lowest, highest)))
+    return bool(catalog.log.files_within(_source(delivery, part), lowest, highest))
 
 
 def _is_right(catalog: Catalog, delivery: Delivery, part: Part, results: Sequence[Written | _Failed]) -> bool:
@@ -222,4 +222,4 @@ def _is_right(catalog: Catalog, delivery: Delivery, part: Part, results: Sequenc
     source = _source(delivery, part)
     files = [one.file for result in results if isinstance(result, Written) for one in result.log]
     numbers = [n for file in files if file.source == source for n in (file.min_offset, file.max_offset)]
-    return not numbers or not catalog.log.files(source=source, offsets=(min(numbers), max(numbers)))
+    return not numbers or not catalog.log.files_within(source, min(numbers), max(numbers))

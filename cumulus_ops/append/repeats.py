@@ -62,9 +62,9 @@ def split_known(
     """
     if len(rows) == 0:
         return Known(rows, 0, NO_REJECTED)
-    extremes = rows[OFFSET][0].as_py(), rows[OFFSET][-1].as_py()
+    lowest, highest = rows[OFFSET][0].as_py(), rows[OFFSET][-1].as_py()
     files, damaged = dict[LogFile, np.ndarray](), list[LogFile]()
-    for file in catalog.log.files(source=source, offsets=extremes):
+    for file in catalog.log.files_within(source, lowest, highest):
         try:
             files[file] = (_known_offsets if file.rows <= KEPT_ROWS else _read_offsets)(project.state, file)
         except IntegrityProblem as problem:

@@ -111,7 +111,13 @@ def _select_unsettled() -> Select[Any]:
     return select(c.committed_at, newest, refreshed).where(*missing).order_by(c.number).limit(1)
 
 
-CROWDED, UNSETTLED = _select_crowded(), _select_unsettled()
+def _select_live() -> Select[Any]:
+    k, b = t.reading_clock.c, t.batch.c
+    live = select(*BATCH_FIELDS, k.id, k.prefix, k.exceptions).join(t.reading_clock, k.id == b.clock)
+    return live.where(b.commit <= bindparam("at"), b.commit > bindparam("after")).order_by(b.id)
+
+
+CROWDED, UNSETTLED, LIVE = _select_crowded(), _select_unsettled(), _select_live()
 
 
 class Commits(Part):
@@ -155,7 +161,8 @@ class Commits(Part):
         # asked last: if nothing replaced after `since` is forgotten now, nothing was when the others were asked
         if self._db.read(FORGOTTEN)[0][0] > since:
             return None
-        return {number: run for number, run in known.items() if number not in replaced} | {run.id: run for run in fresh}
+        left = {number: run for number, run in known.items() if number not in replaced} if replaced else known
+        return left | {run.id: run for run in fresh}
 
     def _runs_since(self, since: int, at: int) -> list[Run]:
         """The runs visible at ``at`` that came after commit ``since``."""
@@ -426,15 +433,13 @@ class Commits(Part):
             after: only those applied after this commit (exclusive).
             place: only those at or after this place in the order, an (epoch, ticket).
         """
-        k, b = t.reading_clock.c, t.batch.c
-        query = select(*BATCH_FIELDS, k.id, k.prefix, k.exceptions).join(t.reading_clock, k.id == b.clock)
-        query = query.where(b.commit <= at, b.commit > after).order_by(b.id)
+        query, b = LIVE, t.batch.c
         if place is not None:
             query = query.where(or_(b.epoch > place[0], (b.epoch == place[0]) & (b.ticket >= place[1])))
         width = len(BATCH_FIELDS)
         found: dict[int, Clock] = {}
         entries = []
-        for row in self._db.read(query):
+        for row in self._db.read(query, {"at": at, "after": after}):
             number = row[width]
             if number not in found:
                 found[number] = _clock(*row[width + 1 :])

@@ -31,7 +31,25 @@ from cumulus_ops.project.errors import Conflict, SetupProblem
 __all__ = ["BATCH_FIELDS", "EventLog", "newest_tick"]
 
 BATCH_FIELDS = [t.batch.c[name] for name in Batch.__dataclass_fields__]
+FILE_FIELDS = [t.log_file.c[name] for name in LogFile.__dataclass_fields__]
+# Each batch asks these: they are made once (see `Database.read`).
 ONE_BATCH = select(*BATCH_FIELDS).where(t.batch.c.id == bindparam("number"))
+WAITING = (
+    select(*BATCH_FIELDS)
+    .where(t.batch.c.coordinator == bindparam("coordinator"))
+    .where((t.batch.c.state == "appended") | ((t.batch.c.state == "aside") & t.batch.c.retry_at.is_not(None)))
+    .order_by(t.batch.c.id)
+)
+FILES_OF = (
+    select(*FILE_FIELDS).where(t.log_file.c.batch.in_(bindparam("batches", expanding=True))).order_by(t.log_file.c.id)
+)
+FILES_WITHIN = (
+    select(*FILE_FIELDS)
+    .join(t.batch, t.batch.c.id == t.log_file.c.batch)
+    .where(t.log_file.c.source == bindparam("source"), t.batch.c.state.not_in(WITHOUT))
+    .where(t.log_file.c.min_offset <= bindparam("highest"), t.log_file.c.max_offset >= bindparam("lowest"))
+    .order_by(t.log_file.c.id)
+)
 
 
 #: Batches named in one query: databases limit how many values a query may have.
@@ -187,30 +205,20 @@ class EventLog(Part):
 
     def waiting_batches(self, coordinator: int) -> list[Batch]:
         """The batches of a coordinator that wait to be applied, or to be tried again by themselves, in the order of their ids."""
-        b = t.batch.c
-        waits = (b.state == "appended") | ((b.state == "aside") & b.retry_at.is_not(None))
-        query = select(*BATCH_FIELDS).where(b.coordinator == coordinator, waits).order_by(b.id)
-        return [Batch(*row) for row in self._db.read(query)]
+        return [Batch(*row) for row in self._db.read(WAITING, {"coordinator": coordinator})]
 
-    def files(
-        self,
-        *,
-        batch: int | None = None,
-        source: str | None = None,
-        offsets: tuple[int, int] | None = None,
-        epoch: int | None = None,
-    ) -> list[LogFile]:
-        """Log files of a batch; or of a source, with ``offsets`` in a range, but for those of dropped batches, whose events may
-        come again, and of retried ones, whose retry has them; or of all batches up to ``epoch`` that count. Bounds are inclusive."""
+    def files_within(self, source: str, lowest: int, highest: int) -> list[LogFile]:
+        """Log files of a source with offsets in a range (inclusive), but for those of dropped batches, whose events may come again, and of
+        retried ones, whose retry has them."""
+        values = {"source": source, "lowest": lowest, "highest": highest}
+        return [LogFile(*row) for row in self._db.read(FILES_WITHIN, values)]
+
+    def files(self, *, batch: int | None = None, epoch: int | None = None) -> list[LogFile]:
+        """Log files of a batch; or of all batches up to ``epoch`` (inclusive) that count."""
         f = t.log_file.c
-        query = select(*[f[name] for name in LogFile.__dataclass_fields__]).order_by(f.id)
+        query = select(*FILE_FIELDS).order_by(f.id)
         if batch is not None:
             query = query.where(f.batch == batch)
-        if source is not None:
-            once = t.batch.c.state.not_in(WITHOUT)
-            query = query.join(t.batch, t.batch.c.id == f.batch).where(f.source == source, once)
-        if offsets is not None:
-            query = query.where(f.min_offset <= offsets[1], f.max_offset >= offsets[0])
         if epoch is not None:
             counts = t.batch.c.state.not_in(LEFT_OUT)
             query = query.join(t.batch, t.batch.c.id == f.batch).where(t.batch.c.epoch <= epoch, counts)
@@ -226,7 +234,7 @@ class EventLog(Part):
         """Every ``parts``-th log file, those whose id leaves ``part``, without those of batches that somebody has decided about."""
         f, b = t.log_file.c, t.batch.c
         mine = (f.id % parts == part, b.state.not_in(WITHOUT))
-        query = select(*[f[name] for name in LogFile.__dataclass_fields__]).join(t.batch, b.id == f.batch)
+        query = select(*FILE_FIELDS).join(t.batch, b.id == f.batch)
         return [LogFile(*row) for row in self._db.read(query.where(*mine).order_by(f.id))]
 
     def newest_tick(self, epoch: int | None = None) -> int | None:
@@ -245,11 +253,9 @@ class EventLog(Part):
 
     def files_of(self, batches: Sequence[int]) -> dict[int, tuple[LogFile, ...]]:
         """batch -> its log files, of many batches at once."""
-        f = t.log_file.c
         found: dict[int, tuple[LogFile, ...]] = dict.fromkeys(batches, ())
-        fields = [f[name] for name in LogFile.__dataclass_fields__]
         for i in range(0, len(batches), AT_ONCE):
-            for row in self._db.read(select(*fields).where(f.batch.in_(batches[i : i + AT_ONCE])).order_by(f.id)):
+            for row in self._db.read(FILES_OF, {"batches": batches[i : i + AT_ONCE]}):
                 found[row[0]] += (LogFile(*row),)
         return found
 

@@ -175,16 +175,8 @@ class _LogBefore(EventLog):
         self.__dict__.update(log.__dict__)
         self._before = batch
 
-    def files(
-        self,
-        *,
-        batch: int | None = None,
-        source: str | None = None,
-        offsets: tuple[int, int] | None = None,
-        epoch: int | None = None,
-    ) -> list[LogFile]:
-        found = super().files(batch=batch, source=source, offsets=offsets, epoch=epoch)
-        return [file for file in found if file.batch < self._before]
+    def files_within(self, source: str, lowest: int, highest: int) -> list[LogFile]:
+        return [file for file in super().files_within(source, lowest, highest) if file.batch < self._before]
 
 
 class _KeysBefore(KeyIndexes):
