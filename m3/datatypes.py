@@ -60,11 +60,11 @@ def hash_once(cls: type[T]) -> type[T]:
     compute = cls.__hash__
 
     def __hash__(self: T) -> int:
-        found: int | None = self.__dict__.get("_hash")
-        if found is None:
-            found = compute(self)
-            self.__dict__["_hash"] = found
-        return found
+        try:
+            return self._hash  # type: ignore[attr-defined, no-any-return]
+        except AttributeError:
+            self.__dict__["_hash"] = found = compute(self)
+            return found
 
     def __getstate__(self: T) -> dict[str, object]:
         # texts hash differently in another process

@@ -44,6 +44,7 @@ __all__ = [
     "settle",
     "settle_cycle",
     "start_deltas",
+    "versions_per_event",
 ]
 
 
@@ -103,7 +104,7 @@ def settle_cycle(plan: ProgramPlan, names: Sequence[str], compute: Compute, even
     Raises:
         IntegrityProblem: they did not settle.
     """
-    for _ in range(events * _versions_per_event(plan) + 2):
+    for _ in range(events * versions_per_event(plan) + 2):
         changed = [_visit(plan, name, own, compute, cyclic=True) for name in names]
         if not any(changed):
             return
@@ -111,7 +112,8 @@ def settle_cycle(plan: ProgramPlan, names: Sequence[str], compute: Compute, even
 
 
 @lru_cache(maxsize=8)
-def _versions_per_event(plan: ProgramPlan) -> int:
+def versions_per_event(plan: ProgramPlan) -> int:
+    """How many versions, from its own on, the deltas of one event may have."""
     return 1 + max((s.offset for group in plan.statements.values() for s in group), default=0)
 
 
@@ -230,7 +232,8 @@ def apply_statement(
 
     def sources(index: int) -> list[RunData]:
         read = plan.reads[index]
-        return stored.get(read.path, read.before(newest)) + own.get(read.path)
+        before = read.before(newest)
+        return stored.get(read.path, before) + own.get(read.path, before)
 
     return run_statement(plan, target, events, sources)
 

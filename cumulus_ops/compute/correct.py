@@ -20,7 +20,7 @@ from pathlib import Path
 import pyarrow as pa
 
 from cumulus_ops.catalog.records import Clock, Run
-from cumulus_ops.compute.apply import Compute, Loaded, settle
+from cumulus_ops.compute.apply import Compute, Loaded, settle, versions_per_event
 from cumulus_ops.compute.kernel import Events, run_statement
 from cumulus_ops.compute.reading import (
     DEFAULT_MEMORY,
@@ -95,11 +95,11 @@ def _groups(task: CorrectTask) -> list[_Group]:
 def is_due(task: CorrectTask) -> bool:
     """Whether any history entry reads a map that has a run new to it with an earlier version; looks at no file."""
     return any(
-        group.new.any_before(
-            read.path, read.before(newest_version(task.plan, group.history.batches, relation) + statement.offset)
-        )
+        group.new.any_before(read.path, read.before(newest + statement.offset))
         for group in _groups(task)
         for relation in group.relations
+        for newest in [newest_version(task.plan, group.history.batches, relation)]
+        if group.new.oldest < newest + versions_per_event(task.plan)  # most often all that is new is later
         for statement in task.plan.readers(relation)
         for read in statement.reads
     )
@@ -197,5 +197,9 @@ class _Term:
         read = self.statement.reads[index]
         before = read.before(self.newest)
         old = self.states.old.get(read.path, before) if index != self.changed else []
-        new = self.states.new.get(read.path, before) + self.states.own.get(read.path) if index <= self.changed else []
+        new = (
+            self.states.new.get(read.path, before) + self.states.own.get(read.path, before)
+            if index <= self.changed
+            else []
+        )
         return old + new

@@ -141,7 +141,7 @@ class Events:
         )
 
 
-@dataclass(frozen=True)
+@dataclass(eq=False)  # not frozen: made for each product, and three times as fast
 class _Units:
     """The weights times some factors; ``counts`` says for which events, None for all: a NULL factor adds nothing."""
 

@@ -6,6 +6,7 @@ import os
 from collections import OrderedDict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from threading import Lock
 
@@ -21,7 +22,7 @@ from cumulus_ops.maps.columns import stack, to_physical, whole_column
 from cumulus_ops.maps.deltas import project_deltas, versions
 from cumulus_ops.maps.hashes import Hashes, hash_together, rows_of_table
 from cumulus_ops.maps.packs import Pack, open_run, unmap_files
-from cumulus_ops.maps.runs import AccessPath, RunData, build_run
+from cumulus_ops.maps.runs import AccessPath, RunData, build_run, join_runs
 from m3.datatypes import Type
 from m3.program import Relation
 
@@ -179,8 +180,7 @@ class OpenedRuns:
         if found is not None:
             return found
         parts = [self.open(root, run) for run in runs]
-        values = list(dict.fromkeys(name for part in parts for name in part.values))
-        merged = build_run(stack([part.table(names, values) for part in parts]), parts[0].path)
+        merged = build_run(join_runs(parts, names), parts[0].path)
         return self._put(key, merged, merged.nbytes)
 
     def _get(self, key: Key) -> RunData | None:
@@ -232,10 +232,13 @@ class StoredRuns:
         self._by_path: dict[tuple[str, str], list[Run]] = {}
         self._found: dict[tuple[AccessPath, int, int], list[RunData]] = {}
         self._oldest: dict[tuple[str, str], int] = {}
-        self.maps: set[str] = set()
         for run in runs:
-            self.maps.add(run.map)
             self._by_path.setdefault((run.map, run.access_path), []).append(run)
+
+    @cached_property
+    def oldest(self) -> int:
+        """The lowest version in all runs, above all versions if there are none."""
+        return min((run.min_version for runs in self._by_path.values() for run in runs), default=EVER)
 
     def get(self, path: AccessPath, before: int = EVER, since: int = -EVER) -> list[RunData]:
         """The runs of ``path`` that may hold a delta with a version from ``since`` (inclusive) to ``before`` (exclusive)."""
@@ -325,8 +328,11 @@ class OwnDeltas:
             self._runs[path] = build_run(project_deltas(self._tables[path.map], path.keys, path.values), path)
         return self._runs[path]
 
-    def get(self, path: AccessPath) -> list[RunData]:
-        """The map's deltas as zero or one run; as several, if other tasks have written them."""
+    def get(self, path: AccessPath, before: int = EVER) -> list[RunData]:
+        """The map's deltas as zero or one run; as several, if other tasks have written them; none, if none has a version below ``before`` (exclusive): events of
+        a batch share a version, and most of what they read is as it was before them."""
+        if not self.any_before(path, before):
+            return []
         others = self._others.get((path.map, path.label))
         if others is not None:
             assert self._pack is not None
@@ -461,8 +467,8 @@ def load_events(
     table = read_events(plan, root, batches, relation, part, columns)
     if table is None:
         return {}
-    signs = {s.sign for group in plan.statements.values() for s in group if s.relation == relation}
-    return {sign: events for sign in signs if (events := events_of(plan, relation, table, sign)).frame.rows}
+    found = ((sign, events_of(plan, relation, table, sign)) for sign in plan.signs.get(relation, ()))
+    return {sign: events for sign, events in found if events.frame.rows}
 
 
 def read_events(

@@ -114,12 +114,12 @@ class _Points:
     @property
     def first(self) -> np.ndarray:
         """Which points are the first of their group."""
-        return np.r_[True, self.group[1:] != self.group[:-1]]
+        return np.concatenate([[True], self.group[1:] != self.group[:-1]])
 
     @property
     def last(self) -> np.ndarray:
         """Which points are the last of their group."""
-        return np.r_[self.group[1:] != self.group[:-1], True]
+        return np.concatenate([self.group[1:] != self.group[:-1], [True]])
 
 
 @dataclass(frozen=True)
@@ -156,12 +156,12 @@ def derive(plan: ProgramPlan, derived: DerivedPlan, states: States, part: Part =
     looked_at = np.flatnonzero(before < states.until)
     order = looked_at[np.lexsort((before[looked_at], group[looked_at]))]
     group, before = group[order], before[order]
-    fresh = np.flatnonzero(np.r_[True, (group[1:] != group[:-1]) | (before[1:] != before[:-1])])
+    fresh = np.concatenate([[True], (group[1:] != group[:-1]) | (before[1:] != before[:-1])]).nonzero()[0]
     group, before = group[fresh], before[fresh]
     points = _Points(group, before, tuple(take_rows(k, group) for k in groups.keys))
     rows = _derivation_rows if isinstance(derived.derived, Derivation) else _windowing_rows
     wanted = _telescope(plan, derived, points, rows(plan, derived, states, points))
-    return [*wanted, *_negate_stored(plan, derived, states, groups)]
+    return [wanted, *_negate_stored(plan, derived, states, groups)]
 
 
 def _width(derived: DerivedPlan) -> int:
@@ -285,7 +285,7 @@ def _find_ticks(derived: DerivedPlan, states: States, groups: _Groups) -> tuple[
 
 
 def _runs(states: States, path: AccessPath, before: int = EVER, since: int = -EVER) -> list[RunData]:
-    return states.old.get(path, before, since) + states.new.get(path, before, since) + states.own.get(path)
+    return states.old.get(path, before, since) + states.new.get(path, before, since) + states.own.get(path, before)
 
 
 def _derivation_rows(plan: ProgramPlan, derived: DerivedPlan, states: States, points: _Points) -> _Rows:
@@ -372,17 +372,17 @@ def _windowing_rows(plan: ProgramPlan, derived: DerivedPlan, states: States, poi
     return _Rows(*window_rows(windowing, source, points.keys, found))
 
 
-def _telescope(plan: ProgramPlan, derived: DerivedPlan, points: _Points, rows: _Rows) -> list[pa.Table]:
+def _telescope(plan: ProgramPlan, derived: DerivedPlan, points: _Points, rows: _Rows) -> pa.Table:
     """The rows of each point come at its version and go at the next one of its group; before the first they were there."""
     come = np.flatnonzero(~points.first[rows.point])
     go = np.flatnonzero(~points.last[rows.point])
-    parts = []
-    for chosen, shift, sign in ((come, 0, 1), (go, 1, -1)):
-        at = rows.point[chosen]
-        keys = [take_rows(k, at) for k in points.keys]
-        others = [take_rows(c, chosen) for c in rows.columns]
-        parts.append(_delta(plan, derived, [*keys, *others], points.before[at + shift], sign * rows.counts[chosen]))
-    return parts
+    chosen = np.concatenate([come, go])
+    at = rows.point[chosen]
+    keys = [take_rows(k, at) for k in points.keys]
+    others = [take_rows(c, chosen) for c in rows.columns]
+    versions = points.before[np.concatenate([rows.point[come], rows.point[go] + 1])]
+    counts = np.concatenate([rows.counts[come], -rows.counts[go]])
+    return _delta(plan, derived, [*keys, *others], versions, counts)
 
 
 def _negate_stored(plan: ProgramPlan, derived: DerivedPlan, states: States, groups: _Groups) -> list[pa.Table]:

@@ -212,13 +212,23 @@ class ProgramPlan:
     def prepare(self) -> None:
         """Compute now what is otherwise computed when it is first wanted, and keep the garbage collector from it: a Spark
         worker collects after every task."""
-        _ = self.group_of, self.triggered, self.dependents, self.place_of, self._looked_up, self._readers
+        _ = self.group_of, self.triggered, self.dependents, self.place_of, self._looked_up, self._readers, self.signs
         gc.collect()
         gc.freeze()
 
     def key_names(self, name: str) -> tuple[str, ...]:
         """The names of a group's key columns."""
-        return tuple(key.name for key in self.groups[name].keys)
+        return self._key_names[name]
+
+    @cached_property
+    def _key_names(self) -> dict[str, tuple[str, ...]]:
+        return {name: tuple(key.name for key in group.keys) for name, group in self.groups.items()}
+
+    @cached_property
+    def signs(self) -> dict[str, frozenset[int]]:
+        """The signs of the statements for each relation that has some."""
+        statements = [statement for group in self.statements.values() for statement in group]
+        return {r: frozenset(s.sign for s in statements if s.relation == r) for r in {s.relation for s in statements}}
 
     @cached_property
     def group_of(self) -> dict[str, str]:

@@ -276,7 +276,7 @@ def values_of(codes: np.ndarray, frame: Frame, kind: str) -> pa.Array:
     return pa.array(numbers, mask=mask).view(TYPES[kind])
 
 
-@dataclass(frozen=True)
+@dataclass(eq=False)  # not frozen: each run has several, and one that is takes three times as long to be made
 class Numbers:
     """Whole numbers as offsets from a base, or as places in ``listed`` (ascending). ``codes`` is None where all are equal."""
 
@@ -323,7 +323,7 @@ class Numbers:
         return codes if self.listed is None else self.listed[codes]
 
 
-@dataclass(frozen=True)
+@dataclass(eq=False)
 class Packed:
     """A key column whose offsets are ``bits`` bits of the run's search code, from bit ``shift`` on."""
 
@@ -358,7 +358,7 @@ class Packed:
         return codes & own(min(2**self.bits - 1, np.iinfo(own).max))
 
 
-@dataclass(frozen=True)
+@dataclass(eq=False)
 class Plain:
     """A column as Arrow has it: doubles, wide keys, texts that do not repeat, and numbers that no frame holds."""
 
@@ -403,7 +403,7 @@ class Plain:
             self.blocks.check_spans(begin, np.maximum(begin, end))
 
 
-@dataclass(frozen=True)
+@dataclass(eq=False)
 class Texts:
     """Texts as places in a list of the distinct ones; ``codes`` is None where all are equal. NULL is one of the list."""
 
@@ -427,7 +427,7 @@ class Texts:
         return self.distinct.all().take(pa.array(codes))
 
 
-@dataclass(frozen=True)
+@dataclass(eq=False)
 class Wide:
     """Units of 128 bits, their upper and lower halves apart."""
 

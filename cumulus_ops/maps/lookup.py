@@ -59,20 +59,13 @@ class Probe:
     def __len__(self) -> int:
         return len(self.before)
 
-    @cached_property
-    def latest(self) -> int:
-        """The lowest ``before``: a run whose versions are all below it needs no comparison."""
-        return int(self.before.min()) if len(self.before) else 0
-
-    @cached_property
-    def every(self) -> np.ndarray:
-        """The numbers of all requests."""
-        return np.arange(len(self.before))
-
-    @cached_property
-    def numbers(self) -> dict[int, tuple[np.ndarray, np.ndarray | None, np.ndarray | None]]:
-        """The bound columns of numbers: int64, which are not NULL, and which fit 64 bits (None for all)."""
-        return {i: _read_numbers(c) for i, c in enumerate(self.bound) if is_number(c.type) or is_wide(c.type)}
+    def __post_init__(self) -> None:
+        #: The lowest ``before``: a run whose versions are all below it needs no comparison.
+        self.latest = int(self.before.min()) if len(self.before) else 0
+        #: The numbers of all requests.
+        self.every = np.arange(len(self.before))
+        #: The bound columns of numbers: int64, which are not NULL, and which fit 64 bits (None for all).
+        self.numbers = {i: _read_numbers(c) for i, c in enumerate(self.bound) if is_number(c.type) or is_wide(c.type)}
 
     @cached_property
     def leading(self) -> np.ndarray | None:
@@ -207,8 +200,8 @@ def find(run: RunData, request: Probe) -> Found:
 
 def _may_hold(run: RunData, request: Probe) -> bool:
     """Whether the first column of some request is in the run's frame: of many ranges of a copy most are left out by this, in a tenth of the time."""
-    if not run.search.parts or not request.bound or request.leading is None:
-        return True
+    if run.rows < FENCE_ROWS or not run.search.parts or not request.bound or request.leading is None:
+        return True  # of few rows, or not known
     frame = run.search.parts[0].frame
     place = int(request.leading.searchsorted(frame.base))
     return place < len(request) and int(request.leading[place]) - frame.base <= frame.largest

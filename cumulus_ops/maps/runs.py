@@ -59,6 +59,7 @@ __all__ = [
     "Search",
     "build_run",
     "collapse_versions",
+    "join_runs",
     "merge_runs",
     "pick_tier",
 ]
@@ -98,7 +99,7 @@ class AccessPath:
         return order + (f"+{self.again}" if self.again else "")
 
 
-@dataclass(frozen=True)
+@dataclass(eq=False)  # not frozen, nor are the next two: made for each run, and three times as fast
 class Part:
     """A key column in the search code: the offsets of its frame are ``bits`` bits from bit ``shift`` on."""
 
@@ -108,7 +109,7 @@ class Part:
     bits: int
 
 
-@dataclass(frozen=True)
+@dataclass(eq=False)
 class Search:
     """What the search code is made of: the first ``len(parts)`` columns of the path, and in its lowest ``hash_bits`` bits a
     hash of the rest (0: no hash)."""
@@ -118,7 +119,7 @@ class Search:
     bits: int
 
 
-@dataclass(frozen=True)
+@dataclass(eq=False)
 class RunData:
     """A run, in memory or mapped from a file.
 
@@ -219,7 +220,7 @@ class RunData:
             else:
                 found = column.all() if rows is None else column.take(rows)
             columns[value_column(name)] = found
-        return pa.table(columns)
+        return pa.Table.from_arrays([*columns.values()], [*columns])
 
     def tables(self, names: Sequence[str], limit_rows: int) -> Iterator[pa.Table]:
         """The run as delta tables of at most so many rows; ``names`` as in :meth:`table`."""
@@ -407,17 +408,24 @@ def merge_runs(runs: Sequence[RunData], key_names: Sequence[str], committed: int
         committed: the newest committed epoch (inclusive), -1 for none.
         oldest_retained: epochs before this one are folded into it.
     """
-    versions = np.concatenate([run.versions.all_units() for run in runs])
+    table = join_runs(runs, key_names)
+    at = table.schema.get_field_index(VERSION)
+    collapsed = collapse_versions(to_numpy(whole_column(table[at])), committed, oldest_retained)
+    # Runs are sorted, but by their own search codes, which mean something in their run alone: so they are summed like deltas that
+    # come in any order, and sorted again, instead of being merged row by row, which Python could not do at this speed.
+    return sum_deltas([table.set_column(at, VERSION, from_numbers(collapsed))])
+
+
+def join_runs(runs: Sequence[RunData], key_names: Sequence[str]) -> pa.Table:
+    """The deltas of runs of one access path as one delta table, not summed."""
     columns = {key_names[i]: _join([run.keys[i].all() for run in runs]) for i in runs[0].keys}
-    columns[VERSION] = pa.array(collapse_versions(versions, committed, oldest_retained))
+    columns[VERSION] = from_numbers(np.concatenate([run.versions.all_units() for run in runs]))
     for name in dict.fromkeys(name for run in runs for name in run.values):
         parts = [(run.values.get(name), run.rows) for run in runs]
         columns[value_column(name)] = _join(
-            [pa.array(np.zeros(n, np.int64)) if c is None else c.all() for c, n in parts]
+            [from_numbers(np.zeros(n, np.int64)) if c is None else c.all() for c, n in parts]
         )
-    # Runs are sorted, but by their own search codes, which mean something in their run alone: so they are summed like deltas that
-    # come in any order, and sorted again, instead of being merged row by row, which Python could not do at this speed.
-    return sum_deltas([pa.table(columns)])
+    return pa.Table.from_arrays([*columns.values()], [*columns])
 
 
 def _join(columns: Sequence[pa.Array]) -> pa.Array:
