@@ -7,15 +7,17 @@ import statistics
 import time
 from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor
-from contextlib import ExitStack, nullcontext
+from contextlib import ExitStack, contextmanager, nullcontext
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
+import numpy as np
 import pyarrow as pa
 
 from benchmarks.answers import arrow_rows, check_answer, net_tables
 from benchmarks.contest import Entry, Turn, compete
-from benchmarks.peers.cluster import held_to, spark_cluster
+from benchmarks.peers.cluster import cpu_seconds, held_to, spark_cluster
 from benchmarks.peers.spark import session_of, wait_for_tasks
 from benchmarks.rows import Label, Row
 from benchmarks.settings import ALL_QUERIES, Settings
@@ -33,15 +35,20 @@ from cumulus_ops.opening.runtime import Runtime, initialise, open_runtime
 from cumulus_ops.project.settings import ExecutorSettings
 from cumulus_ops.query.read import read_view
 
-__all__ = ["Clusters", "contest", "run"]
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+__all__ = ["CPU", "Clusters", "contest", "run"]
 
 #: A batch that is worth two tasks, and of which a scale factor has two or more: or else there would be nothing to merge.
-EVENTS, REPETITIONS, WARM_UPS = 2_000_000, 3, 1
+EVENTS, REPETITIONS, WARM_UPS = 4_000_000, 3, 1
 SHARE = 0.5
 #: A merge holds 1.3 million rows at a time then, and cuts copies with more into ranges, however many tasks there are.
 MEMORY = 512 << 20
 #: The parts of a turn, one after the other; nearly all of a commit's is its merge, which has a row, too.
 TOGETHER = ("append", "apply", "commit")
+#: What stands behind a part for the CPU seconds of the worker that had most of them: what others do on the machine changes these less.
+CPU = ", CPU"
 #: Part of a turn -> its seconds, turn by turn.
 Parts = dict[str, list[float]]
 
@@ -49,7 +56,7 @@ Parts = dict[str, list[float]]
 def run(settings: Settings) -> Iterator[list[Row]]:
     """Some queries, and all as one program (``all``), on clusters of one worker and of ``--cores`` workers, turn by turn."""
     with interruptible(), Clusters(settings.home) as clusters:
-        for scale_factor in settings.scale_factors or (0.5,):
+        for scale_factor in settings.scale_factors or (1.0,):
             for query in settings.queries or ("q3", "q5", "all"):
                 if not settings.has_time():
                     return
@@ -95,10 +102,10 @@ def _by_part(whole: Row, parts: Parts) -> Iterator[Row]:
 
 @dataclass(frozen=True)
 class Cluster:
-    """A cluster's master, its number of workers, how these are held, and a process for sessions on it, which nothing holds."""
+    """A cluster's master, the control groups of its workers, how these are held, and a process for sessions on it, which nothing holds."""
 
     master: str
-    workers: int
+    groups: tuple[Path, ...]
     how: str
     driver: ProcessPoolExecutor
 
@@ -124,12 +131,12 @@ class Clusters(ExitStack):
         """
         if workers not in self._started:
             with ExitStack() as stack:
-                groups = [stack.enter_context(held_to(self._share, f"{workers}-{n}")) for n in range(workers)]
+                groups = tuple(stack.enter_context(held_to(self._share, f"{workers}-{n}")) for n in range(workers))
                 home = stack.enter_context(scratch(self._home))
                 master = stack.enter_context(spark_cluster(home, groups, cores=1))
                 driver = stack.enter_context(ProcessPoolExecutor(1, multiprocessing.get_context("spawn")))
                 how = f"held to {self._share:g} of a core each, by the control groups of {groups[0].parent}"
-                self._started[workers] = Cluster(master, workers, how, driver)
+                self._started[workers] = Cluster(master, groups, how, driver)
                 self.enter_context(stack.pop_all())
         return self._started[workers]
 
@@ -145,7 +152,7 @@ class _Loads:
     notes: list[str] = field(default_factory=list)
 
     def turn(self, number: int) -> Turn:
-        done = self.cluster.driver.submit(self.load, self.cluster.master, self.cluster.workers).result()
+        done = self.cluster.driver.submit(self.load, self.cluster.master, self.cluster.groups).result()
         for part, seconds in done.parts.items():
             self.parts.setdefault(part, []).append(seconds)
         if not self.notes:
@@ -176,8 +183,8 @@ class Load:
     landing: Path
     events: int
 
-    def __call__(self, master: str, workers: int) -> Loaded:
-        """Do it on a cluster, with this process's session."""
+    def __call__(self, master: str, groups: tuple[Path, ...]) -> Loaded:
+        """Do it on a cluster with workers in ``groups``, with this process's session."""
         executor = ExecutorSettings(kind="spark", master=master)
         with scratch(self.home) as folder:
             project = replace(
@@ -185,44 +192,67 @@ class Load:
             )
             initialise(project)
             session = session_of(master)
-            wait_for_tasks(session, workers)
-            spark = _Timed(executor, session)
+            wait_for_tasks(session, len(groups))
+            watch = _Watch(groups)
+            spark = _Timed(executor, session, watch)
             with open_runtime(project, "inprocess") as opened:
                 rt = replace(opened, executor=spark)
                 spark.prepare(rt.plan)
                 spark.close()  # waits until that is done; the session is kept
-                return self._measure(rt, spark)
+                events = _run(rt, watch)
+                answers = {query: read_view(rt, query, ordered=False) for query in self.queries}
+            return Loaded(watch.parts(), events, answers)
 
-    def _measure(self, rt: Runtime, spark: _Timed) -> Loaded:
-        parts, events = dict.fromkeys(TOGETHER, 0.0), 0
-        for delivery in rt.sources.pending(0):
-            begun = time.perf_counter()
-            append_delivery(rt.project, rt.catalog, 0, delivery, spark.beside)
-            appended = time.perf_counter()
+
+def _run(rt: Runtime, watch: _Watch) -> int:
+    """All drops, and the commit of their epoch; how many events they are."""
+    events = 0
+    for delivery in rt.sources.pending(0):
+        with watch.part("append"):
+            append_delivery(rt.project, rt.catalog, 0, delivery, rt.executor.beside)
+        with watch.part("apply"):
             report = run_minibatch(rt, 0, [])
-            assert report is not None
-            events += report.events
-            parts["append"] += appended - begun
-            parts["apply"] += time.perf_counter() - appended
-        vote(rt, 0, 0)
-        begun = time.perf_counter()
+        assert report is not None
+        events += report.events
+    vote(rt, 0, 0)
+    with watch.part("commit"):
         commit(rt, 0)
-        parts["commit"] = time.perf_counter() - begun
-        answers = {query: read_view(rt, query, ordered=False) for query in self.queries}
-        return Loaded({**parts, "merge": spark.merging}, events, answers)
+    return events
+
+
+class _Watch:
+    """Seconds of parts, and CPU seconds of the control groups meanwhile."""
+
+    def __init__(self, groups: tuple[Path, ...]) -> None:
+        self._groups = groups
+        self._used: dict[str, np.ndarray] = {}
+
+    @contextmanager
+    def part(self, name: str) -> Iterator[None]:
+        """What happens in the block is of this part."""
+        begun = self._now()
+        yield
+        self._used[name] = self._used.get(name, 0.0) + self._now() - begun
+
+    def _now(self) -> np.ndarray:
+        return np.array([time.perf_counter(), *map(cpu_seconds, self._groups)])
+
+    def parts(self) -> dict[str, float]:
+        """Part -> its seconds, and with :data:`CPU` behind it those of the busiest group."""
+        found = {name: float(used[0]) for name, used in self._used.items()}
+        return found | {name + CPU: float(used[1:].max()) for name, used in self._used.items()}
 
 
 class _Timed(SparkExecutor):
-    """Knows how long its merges took. On one worker, too, its tasks append; without it the driver would, which nothing holds."""
+    """Says when it merges. On one worker, too, its tasks append; without it the driver would, which nothing holds."""
 
-    merging = 0.0
+    def __init__(self, settings: ExecutorSettings, session: SparkSession, watch: _Watch) -> None:
+        super().__init__(settings, session)
+        self._watch = watch
 
     def beside(self, rows: int, calls: int) -> MakeCalls | None:
         return self._make_calls if calls > 1 else None
 
     def run(self, task: Task) -> StepResult:
-        begun = time.perf_counter()
-        try:
+        with self._watch.part("merge") if isinstance(task, MergeTask) else nullcontext():
             return super().run(task)
-        finally:
-            self.merging += time.perf_counter() - begun if isinstance(task, MergeTask) else 0.0

@@ -14,7 +14,7 @@ from benchmarks.contest import NotMeasured
 from cumulus_ops.local.processes import LOOPBACK, Child, free_port, stop_all
 from cumulus_ops.local.spark_service import spark_environment, spark_home, wait_for_port
 
-__all__ = ["held_to", "spark_cluster", "wait_for_log"]
+__all__ = ["cpu_seconds", "held_to", "spark_cluster", "wait_for_log"]
 
 #: How long a program that is started may take to answer: only one that hangs takes so long, on a busy machine, too.
 WAIT_S = 240.0
@@ -114,6 +114,16 @@ def _limit(group: Path, quota_us: int) -> None:
     else:
         (group / "cpu.max").write_text(f"{quota_us} {PERIOD_US}")
         (group / "cpu.weight").write_text(str(WEIGHT * 100))
+
+
+def cpu_seconds(group: Path) -> float:
+    """What the processes that are in a control group have used so far."""
+    used = 0.0
+    for pid in (group / "cgroup.procs").read_text().split():
+        with suppress(psutil.NoSuchProcess):
+            times = psutil.Process(int(pid)).cpu_times()
+            used += times.user + times.system
+    return used
 
 
 def _end(group: Path) -> None:

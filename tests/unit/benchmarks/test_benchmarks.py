@@ -224,17 +224,20 @@ def test_a_cluster_whose_workers_cannot_be_held_is_not_measured(
 
 
 def test_summary_says_how_much_faster_more_workers_are() -> None:
-    times = {1: {"": 8.0, "append": 3.0, "apply": 4.0, "commit": 1.0}, 2: {"": 5.0, "append": 2.0, "apply": 2.0}}
+    used = {
+        1: {"": 8.0, "append": 3.0, "append, CPU": 1.5, "apply": 4.0, "commit": 1.0},
+        2: {"": 5.0, "append": 2.0, "append, CPU": 0.9, "apply": 2.0},
+    }
     made = [
         row("cumulus-spark", "q3", s, case="cores", variant=part, cores=workers, note="held by hand" * (part == ""))
-        for workers, of in times.items()
+        for workers, of in used.items()
         for part, s in of.items()
     ]
     page = summary(made)
-    assert "| q3, SF 1, append | 2 | 3 | 2 | 1.5x |" in page
-    assert "| q3, SF 1, apply | 2 | 4 | 2 | 2x |" in page
+    assert "| q3, SF 1, append | 2 | 3 | 2 | 1.5x | 1.5 | 0.9 | 1.67x |" in page
+    assert "| q3, SF 1, apply | 2 | 4 | 2 | 2x |  |  | – |" in page
     assert "q3, SF 1, commit" not in page
-    assert "Workers: held by hand. Target with two workers: 1.6x" in page
+    assert "Workers of a standalone cluster, held by hand; the driver is not held." in page
 
 
 def test_changes_keep_the_number_of_orders(tmp_path: Path) -> None:
