@@ -16,6 +16,7 @@ from cumulus_ops.catalog.records import Batch, NewRun, Run
 from cumulus_ops.compute.kernel import Events, run_statement
 from cumulus_ops.compute.reading import (
     DEFAULT_MEMORY,
+    EVER,
     WHOLE,
     BatchRef,
     OwnDeltas,
@@ -163,13 +164,15 @@ class ApplyTask:
 
 @dataclass
 class Loaded:
-    """Events of some batches, loaded by relation when a statement first needs them; of those relations of which it says so, only some ``columns``."""
+    """Events of some batches, loaded by relation when a statement first needs them; of those relations of which it says so, only some ``columns``.
+    ``by_version``: see :class:`~cumulus_ops.compute.kernel.Events`."""
 
     plan: ProgramPlan
     root: Path
     batches: tuple[BatchRef, ...]
     memory: int = DEFAULT_MEMORY
     columns: Mapping[str, Collection[str]] = field(default_factory=dict)
+    by_version: bool = False
     _cache: dict[str, tuple[Part, dict[int, Events]]] = field(default_factory=dict)
 
     def get(self, relation: str, sign: int, part: Part = WHOLE) -> Events | None:
@@ -178,7 +181,7 @@ class Loaded:
             self._cache.pop(relation, None)  # before the next part takes its room
             found = load_events(self.plan, self.root, self.batches, relation, part, self.columns.get(relation))
             for events in found.values():
-                events.limit_rows = rows_within(self.memory)
+                events.limit_rows, events.by_version = rows_within(self.memory), self.by_version
             self._cache[relation] = part, found
         return self._cache[relation][1].get(sign)
 
@@ -232,7 +235,7 @@ def apply_statement(
 
     def sources(index: int) -> list[RunData]:
         read = plan.reads[index]
-        before = read.before(newest)
+        before = EVER if events.by_version else read.before(newest)
         return stored.get(read.path, before) + own.get(read.path, before)
 
     return run_statement(plan, target, events, sources)

@@ -25,9 +25,9 @@ Tickets are drawn from 1 on, so ticket 0 is before all batches of its epoch, and
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
-from functools import cache, cached_property
+from functools import cache, cached_property, lru_cache
 from pathlib import Path
 
 import pyarrow as pa
@@ -46,6 +46,9 @@ from cumulus_ops.maps.runs import AccessPath
 from cumulus_ops.project.errors import InputProblem, IntegrityProblem
 
 __all__ = ["ExtendTask", "choose_drivers", "extend_groups", "groups_computed", "groups_read", "relations_read"]
+
+#: Of more events those of the first batch, which are nearly all, are taken by themselves: events of one version are grouped in less time.
+FEW = 100_000
 
 
 def groups_computed(plan: ProgramPlan, only: Collection[str], given: Collection[str] = ()) -> frozenset[str]:
@@ -95,6 +98,7 @@ def choose_drivers(plan: ProgramPlan, fresh: Collection[str], rows: Mapping[str,
     return {name: relation for name, relation in found.items() if relation}
 
 
+@lru_cache(maxsize=8)
 def _find_origins(plan: ProgramPlan) -> dict[str, frozenset[str]]:
     """The relations that each group depends on."""
     found: dict[str, frozenset[str]] = {}
@@ -116,7 +120,8 @@ class ExtendTask:
     A batch at the first place there is (epoch 0, ticket 0) comes with what the program adds before its first event. It may be
     without files, where there is no snapshot yet, and stand before the live batches in one step; but where there was none, and is one now, it is made again instead of being caught up. ``memory``: how many bytes the step may hold. ``label``: of the step that does.
     ``drivers``: see :func:`choose_drivers`; of all groups in ``only``, or none. Then the only batch has the events of these relations up to a snapshot, and the place after it, and all other groups
-    are given, as of the snapshot."""
+    are given, as of the snapshot. ``by_version``: of several batches, all of them up to some version, with drivers; the given groups may hold more, and what is added has the
+    version at which it came to be."""
 
     plan: ProgramPlan
     root: Path
@@ -127,6 +132,7 @@ class ExtendTask:
     memory: int = DEFAULT_MEMORY
     label: str = ""
     drivers: Mapping[str, str] = field(default_factory=dict)
+    by_version: bool = False
 
     @cached_property
     def computed(self) -> frozenset[str]:
@@ -240,7 +246,7 @@ class _Step:
         self.all = StoredRuns(task.plan, task.root, [*given, *before])
         self.given, self.before = (StoredRuns(task.plan, task.root, runs) for runs in (given, before))
         self.start = start_deltas(task.plan) if task.from_start else {}
-        self.loaded = Loaded(task.plan, task.root, task.batches, task.memory, self._columns())
+        self.loaded = self._load(task.batches)
         self._changes: dict[str, Events | None] = {}
 
     def _check_before(self) -> None:
@@ -253,6 +259,12 @@ class _Step:
             message = f"{late[0]} has some of what the batches add to it already"
             raise IntegrityProblem(message, kind="extended-before", hint="report a bug")
 
+    def _load(self, batches: Sequence[BatchRef]) -> Loaded:
+        return Loaded(
+            self.plan, self.task.root, tuple(batches), self.task.memory, self._columns, by_version=self.task.by_version
+        )
+
+    @cached_property
     def _columns(self) -> dict[str, set[str]]:
         """The columns that the statements look at, by relation."""
         found: dict[str, set[str]] = {}
@@ -272,12 +284,19 @@ class _Step:
         return triggered | {*self.start} | {name for other in changed for name in self.plan.dependents[other]}
 
     def drive(self, own: OwnDeltas) -> None:
-        """The deltas of all groups by the events of their drivers; they count before all others, as what is filled does."""
+        """The deltas of all groups by the events of their drivers; they count before all others, as what is filled does, unless they are told apart by version."""
         first = self.plan.versions.span(BatchRef(0, 0, 0, (), 0, 0, 0))[0]
+        batches = self.task.batches
         for name in (name for stratum in self.plan.strata for name in stratum if name in self.task.drivers):
             relation = self.task.drivers[name]
             statements = [s for s in self.plan.statements[name] if s.relation == relation]
-            added = (at_version(table, first) for table in self._of_events(relation, statements, own))
+            if self.task.by_version:
+                loads = (
+                    [self.loaded] if rows_of(self.task.batches) < FEW else map(self._load, (batches[:1], batches[1:]))
+                )
+                added = (table for loaded in loads for table in self._of_events(relation, statements, own, loaded))
+            else:
+                added = (at_version(table, first) for table in self._of_events(relation, statements, own, self.loaded))
             tables = self._hand_over(name, added)
             if tables:
                 own.put(name, sum_deltas(tables), final=True)
@@ -308,13 +327,15 @@ class _Step:
             if relation in self.plan.derived:
                 yield from self._of_changes(relation, triggered, own)
             else:
-                yield from self._of_events(relation, triggered, own)
+                yield from self._of_events(relation, triggered, own, self.loaded)
 
-    def _of_events(self, relation: str, statements: list[StatementPlan], own: OwnDeltas) -> Iterator[pa.Table]:
+    def _of_events(
+        self, relation: str, statements: list[StatementPlan], own: OwnDeltas, loaded: Loaded
+    ) -> Iterator[pa.Table]:
         """What the events of a relation add. That is linear in them, so that they can be taken in parts."""
-        parts = self.loaded.parts(relation)
+        parts = loaded.parts(relation)
         for part in parts:
-            found = [self._apply(s, self.loaded.get(relation, s.sign, part), own) for s in statements]
+            found = [self._apply(s, loaded.get(relation, s.sign, part), own) for s in statements]
             added = [table for table in found if table is not None]
             yield from added if len(parts) == 1 or not added else [sum_deltas(added)]
 

@@ -40,7 +40,7 @@ from cumulus_ops.maps.deltas import (
     value_column,
     with_values,
 )
-from cumulus_ops.maps.lookup import Slices, TooManyRows, probe, read_slices, sum_points
+from cumulus_ops.maps.lookup import Slices, TooManyRows, probe, read_deltas, read_slices, sum_points
 from cumulus_ops.maps.runs import RunData
 from m3.scalars import Scalar
 
@@ -53,6 +53,8 @@ Sources = Callable[[int], Sequence[RunData]]
 #: As many rows of joins are remembered for the events of one relation: at some 100 bytes each (loop variables, values, carried columns), a
 #: twentieth of the default memory.
 REMEMBERED_ROWS = 2_000_000
+#: After all versions.
+EVER = np.iinfo(np.int64).max
 #: The largest power of ten that an int64 holds has so many zeros.
 INT64_DIGITS = 18
 #: Fewer rows are joined one by one sooner than they are grouped.
@@ -75,7 +77,10 @@ class Events:
 
     The weight is 1 where a statement is for one sign only, and the event's sign where it is for both. What statements
     have in common is remembered: the events that pass their filters, their products, groups and joins. Where a join would have
-    more than ``limit_rows`` rows, it is made for half of the events at a time."""
+    more than ``limit_rows`` rows, it is made for half of the events at a time.
+
+    ``by_version``: reads find later deltas, too, and what an event adds with one has the version of the later of both. So events that no
+    read depends on say at once what there is at each version (decision 86)."""
 
     frame: Frame
     versions: np.ndarray
@@ -87,6 +92,7 @@ class Events:
     cancelled: dict[tuple[str, ...], bool] = field(default_factory=dict)
     memory: _Memory = field(default_factory=lambda: _Memory())
     limit_rows: int = REMEMBERED_ROWS
+    by_version: bool = False
 
     @cached_property
     def newest(self) -> int:
@@ -138,6 +144,7 @@ class Events:
             self.weights[rows],
             memory=self.memory,
             limit_rows=self.limit_rows,
+            by_version=self.by_version,
         )
 
 
@@ -153,12 +160,14 @@ class _Units:
 class _Joined:
     """Events joined with what a chain of reads has found. Row i belongs to event ``origin[i]`` (None: to event i), has
     the loop variables ``loops``, and in ``found`` the products of the values that were read, by the value columns that they
-    are of (the empty product is left out: it is 1). ``columns`` are carried columns that were needed so far."""
+    are of (the empty product is left out: it is 1). ``versions`` are the latest of the event's and of all that was found, None if they are the event's.
+    ``columns`` are carried columns that were needed so far."""
 
     origin: np.ndarray | None
     rows: int
     loops: Mapping[str, pa.Array]
     found: Mapping[tuple[str, ...], np.ndarray]
+    versions: np.ndarray | None = None
     columns: dict[str, pa.Array] = field(default_factory=dict)
 
     def take(self, rows: np.ndarray) -> _Joined:
@@ -167,7 +176,14 @@ class _Joined:
             len(rows),
             Taken(self.loops, rows) if self.loops else self.loops,
             {names: units[rows] for names, units in self.found.items()},
+            None if self.versions is None else self.versions[rows],
         )
+
+    def versions_in(self, events: Events) -> np.ndarray:
+        """The version of each row."""
+        if self.versions is not None:
+            return self.versions
+        return events.versions if self.origin is None else events.versions[self.origin]
 
 
 class _Memory:
@@ -294,19 +310,27 @@ def _join_all(plan: StatementPlan, events: Events, groups: Groups | None, chain:
 
 def _join(plan: StatementPlan, read: ReadPlan, events: Events, joined: _Joined, runs: tuple[RunData, ...]) -> _Joined:
     frame = _build_frame(plan, events, joined, read.needed)
-    versions = events.versions if joined.origin is None else events.versions[joined.origin]
-    request = probe([evaluate(b, frame) for b in read.bound], versions + (plan.offset + read.after))
+    versions = joined.versions_in(events)
+    before = np.full(joined.rows, EVER) if events.by_version else versions + (plan.offset + read.after)
+    request = probe([evaluate(b, frame) for b in read.bound], before)
     names = read.columns
+    found: Mapping[str, np.ndarray]
     kept: np.ndarray | None = None
+    latest: np.ndarray | None = None
     loops: dict[str, pa.Array] = {}
-    if not read.free:
+    limit = events.limit_rows if events.frame.rows > 1 else None  # one event cannot be halved
+    if events.by_version:
+        slices, at = read_deltas(runs, names, read.places_free, request, limit)
+        hit, found = slices.request, slices.values
+        latest = np.maximum(at, versions[hit])
+        loops, kept = _bind(read, joined.loops, slices.free, hit)
+    elif not read.free:
         # All key columns are known: one entry for each row, whose deltas are summed in the look-up. A row stays if any value is not 0:
         # one of them may be the count of a view whose sum is 0.
         totals = sum_points(runs, names, request)
         hit = reduce(np.logical_or, [total != 0 for total in totals.values()]).nonzero()[0]
-        found: Mapping[str, np.ndarray] = {name: total[hit] for name, total in totals.items()}
+        found = {name: total[hit] for name, total in totals.items()}
     else:
-        limit = events.limit_rows if events.frame.rows > 1 else None  # one event cannot be halved
         slices = read_slices(runs, names, read.places_free, request, limit)
         if plan.is_long and len(slices.request) > joined.rows:
             slices = _sum_entries(slices, joined.rows)
@@ -318,7 +342,7 @@ def _join(plan: StatementPlan, read: ReadPlan, events: Events, joined: _Joined, 
         for taken in read.taken
     }
     bound = ChainMap(loops, next_.loops) if loops and next_.loops else loops or next_.loops  # type: ignore[arg-type]
-    result = _Joined(next_.origin, len(hit), bound, products)
+    result = _Joined(next_.origin, len(hit), bound, products, latest)
     return result if kept is None else result.take(kept)
 
 
@@ -425,7 +449,7 @@ def _build_table(
     if frame.rows == 0:
         return None
     keys = [canonical(evaluate(k, frame)) for k in plan.keys]
-    versions = (events.versions if joined.origin is None else events.versions[joined.origin]) + plan.offset
+    versions = joined.versions_in(events) + plan.offset
     values = {product.map: units for product, units in zip(plan.products, columns, strict=True)}
     table = pa.Table.from_arrays([*keys, from_numbers(versions)], [*(k.name for k in group.keys), VERSION])
     table = with_values(table, {value_column(name): values[name] for name in group.members})

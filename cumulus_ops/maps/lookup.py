@@ -38,6 +38,7 @@ __all__ = [
     "equal_keys",
     "find",
     "probe",
+    "read_deltas",
     "read_since",
     "read_slices",
     "search_codes",
@@ -381,26 +382,42 @@ def read_slices(
     Raises:
         TooManyRows: they may be more than ``limit_rows``; nothing has been read.
     """
-    found = [(run, find(run, request)) for run in runs if run.rows]
-    found = [(run, f) for run, f in found if len(f.hit)] or found[:1]  # one is left for the types of its columns
-    if limit_rows is not None and sum([int((f.high - f.low).sum()) for _, f in found]) > limit_rows:
-        raise TooManyRows
-    return _gather_slices([(run, *_pair_rows(run, request, f)) for run, f in found], names, free, request)
+    return _gather_slices(_find_rows(runs, request, limit_rows), names, free, request)
+
+
+def read_deltas(
+    runs: Sequence[RunData], names: Sequence[str], free: Sequence[int], request: Probe, limit_rows: int | None = None
+) -> tuple[Slices, np.ndarray]:
+    """Like :func:`read_slices`, and the entries' versions."""
+    parts = _find_rows(runs, request, limit_rows)
+    return _gather_slices(parts, names, free, request), _versions_of(parts)
 
 
 def read_since(
     runs: Sequence[RunData], names: Sequence[str], free: Sequence[int], request: Probe
 ) -> tuple[Slices, np.ndarray]:
-    """Like :func:`read_slices`, but the entries whose versions are not below ``request.before``, and their versions."""
+    """Like :func:`read_deltas`, but the entries whose versions are not below ``request.before``."""
     parts = [(run, *_pair_rows(run, request, find(run, request), later=True)) for run in runs if run.rows]
-    parts = [part for part in parts if len(part[2])] or parts[:1]
-    versions = np.concatenate([np.zeros(0, np.int64), *(run.versions.units(rows) for run, _, rows in parts)])
-    return _gather_slices(parts, names, free, request), versions
+    return _gather_slices(parts, names, free, request), _versions_of(parts)
 
 
-def _gather_slices(
-    parts: Sequence[tuple[RunData, np.ndarray, np.ndarray]], names: Sequence[str], free: Sequence[int], request: Probe
-) -> Slices:
+#: A run, and pairs of a request and a row of it.
+Rows = tuple[RunData, np.ndarray, np.ndarray]
+
+
+def _find_rows(runs: Sequence[RunData], request: Probe, limit_rows: int | None) -> list[Rows]:
+    found = [(run, find(run, request)) for run in runs if run.rows]
+    found = [(run, f) for run, f in found if len(f.hit)] or found[:1]  # one is left for the types of its columns
+    if limit_rows is not None and sum([int((f.high - f.low).sum()) for _, f in found]) > limit_rows:
+        raise TooManyRows
+    return [(run, *_pair_rows(run, request, f)) for run, f in found]
+
+
+def _versions_of(parts: Sequence[Rows]) -> np.ndarray:
+    return np.concatenate([np.zeros(0, np.int64), *(run.versions.units(rows) for run, _, rows in parts)])
+
+
+def _gather_slices(parts: Sequence[Rows], names: Sequence[str], free: Sequence[int], request: Probe) -> Slices:
     parts = [part for part in parts if len(part[2])] or parts[:1]  # one is left for the types of its columns
     columns = []
     for position in free:

@@ -65,7 +65,7 @@ class Part:
         pack = Pack(self.scope.rt.project.state, self.truths.step.label)
         lost = [(self.scope.copies[run.map, run.access_path], run) for run in self.lost]
         shares = _Shares(lost, pack, self.truths.limit_rows)
-        for slot in self.slots():
+        for slot in self._united:
             self._compare(slot, shares)
         clusters = shares.finish()
         if self.scope.last is None:
@@ -123,23 +123,43 @@ class Part:
                 found.append(Slot(begin, end))
         return found
 
+    @property
+    def is_at_once(self) -> bool:
+        """Whether the truth of several slots is computed at once, and no other one is needed."""
+        return len(self._united) == 1 and len(self._united[0].each) > 1
+
+    @cached_property
+    def _united(self) -> list[Slot]:
+        """The slots, with those together whose truth is computed at once: live ones only if it need not be known as of several commits."""
+        slots = self.slots()
+        lost = self._lost_in(slots)
+        levels = (self._levels(path, lost[path], slot) for slot in slots if slot.epoch is None for path in lost)
+        return self.truths.unite(slots, with_live=all(len(found) == 1 for found in levels))
+
+    def _lost_in(self, slots: Sequence[Slot]) -> dict[AccessPath, list[Run]]:
+        """The lost runs of each copy that may hold something at the versions of some slots."""
+        lost: dict[AccessPath, list[Run]] = {}
+        for run in self.lost:
+            if any(slot.overlaps(run) for slot in slots):
+                lost.setdefault(self.scope.copies[run.map, run.access_path], []).append(run)
+        return lost
+
     # What should be there, less what is.
 
     def _compare(self, slot: Slot, shares: _Shares) -> None:
         """Find out what is missing at some versions, of all copies."""
-        lost: dict[AccessPath, list[Run]] = {}
-        for run in filter(slot.overlaps, self.lost):
-            lost.setdefault(self.scope.copies[run.map, run.access_path], []).append(run)
+        lost = self._lost_in(slot.each)
         levels: dict[int | None, dict[AccessPath, list[Run]]] = {}
         for path in sorted(lost):
             for level, runs in self._levels(path, lost[path], slot):
                 levels.setdefault(level, {})[path] = runs
         earlier: dict[AccessPath, list[pa.Table]] = {path: [] for path in lost}
         for level in sorted(levels, key=lambda level: (level is None, level)):
-            for path, missing in self._find_missing(slot, level, levels[level], earlier):
+            for path, part, missing in self._find_missing(slot, level, levels[level], earlier):
                 if level is not None:
                     earlier[path].append(missing.table)
-                shares.add(levels[level][path], missing, by_version=slot.epoch is None)
+                mine = [run for run in levels[level][path] if part.overlaps(run)]
+                shares.add(mine, missing, by_version=part.epoch is None)
                 self._remember(path, levels[level][path], missing.table)
 
     def _find_missing(
@@ -148,8 +168,8 @@ class Part:
         level: int | None,
         lost: Mapping[AccessPath, Sequence[Run]],
         earlier: Mapping[AccessPath, Sequence[pa.Table]],
-    ) -> Iterator[tuple[AccessPath, _Deltas]]:
-        """What should be there of copies at some versions, and up to a commit, less what is; in parts. ``earlier``: what lost runs of earlier commits have held."""
+    ) -> Iterator[tuple[AccessPath, Slot, _Deltas]]:
+        """What should be there of copies at some versions, and up to a commit, less what is; in parts, each of one slot. ``earlier``: what lost runs of earlier commits have held."""
         forms = self._open_forms(slot, level, lost, earlier)
         wanted: dict[str, list[_Form]] = {}
         for form in forms:
@@ -168,9 +188,10 @@ class Part:
         for form in forms:
             for table in chain(self.truths.held(form.path, slot, level), earlier[form.path]):
                 form.add(negate_deltas(table))
-            for table in form.sums.sums():
-                missing = _Deltas(table, form.path.keys)
-                yield from ((path, missing) for path in form.copies)
+            for place, sums in form.places.items():
+                for table in sums.sums():
+                    missing = _Deltas(table, form.path.keys)
+                    yield from ((path, place.slot, missing) for path in form.copies)
 
     def _open_forms(
         self,
@@ -181,18 +202,21 @@ class Part:
     ) -> list[_Form]:
         """Copies that miss the same together."""
         found: dict[object, list[AccessPath]] = {}
-        about: dict[AccessPath, tuple[AccessPath | None, int | None]] = {}
+        about: dict[AccessPath, tuple[AccessPath | None, tuple[_Place, ...]]] = {}
         for path, runs in lost.items():
-            at = None if slot.epoch is None else min(slot.last, max(run.max_version for run in runs))
-            about[path] = self.truths.find_twin(path, slot), at
+            about[path] = self.truths.find_twin(path, slot), _find_places(slot, runs)
             alone = path if self.truths.there(path, slot, level) or earlier[path] else None
             found.setdefault((alone, path.map, path.keys, path.values, *about[path]), []).append(path)
         forms = []
         for copies in found.values():
             path = copies[0]
-            rows = sum(run.rows for run in (*lost[path], *self.truths.there(path, slot, level)))
-            sums = Sums(self.scope.rt.project.state / "runs", rows, -(-self.truths.limit_rows // len(found)))
-            forms.append(_Form(copies, *about[path], sums))
+            twin, places = about[path]
+            runs = [*lost[path], *self.truths.there(path, slot, level)]
+            rows = [sum(run.rows for run in filter(place.slot.overlaps, runs)) for place in places]
+            limits = [-(-self.truths.limit_rows * mine // (sum(rows) * len(found))) for mine in rows]
+            folder = self.scope.rt.project.state / "runs"
+            sums = [Sums(folder, mine, limit) for mine, limit in zip(rows, limits, strict=True)]
+            forms.append(_Form(copies, twin, dict(zip(places, sums, strict=True))))
         return forms
 
     def _levels(self, path: AccessPath, mine: Sequence[Run], slot: Slot) -> list[tuple[int | None, list[Run]]]:
@@ -230,12 +254,11 @@ class _Deltas:
 @dataclass(frozen=True)
 class _Form:
     """``copies`` of one group that miss the same, since they have the same columns, and nothing is there of them; or one copy. ``twin``: the copy that has the
-    truth; ``at``: the version at which all is, None if versions are told apart."""
+    truth; ``places``: the versions that are wanted of them, and what is missing there."""
 
     copies: Sequence[AccessPath]
     twin: AccessPath | None
-    at: int | None
-    sums: Sums
+    places: Mapping[_Place, Sums]
 
     @property
     def path(self) -> AccessPath:
@@ -244,7 +267,41 @@ class _Form:
 
     def add(self, table: pa.Table) -> None:
         """Deltas with the columns of the copies."""
-        self.sums.add(table if self.at is None else _raise_versions(table, self.at))
+        for place, sums in self.places.items():
+            found = place.take(table)
+            if len(found):
+                sums.add(found)
+
+
+@dataclass(frozen=True)
+class _Place:
+    """The versions of a slot; ``at``: the one at which all their deltas are, None if they are told apart."""
+
+    slot: Slot
+    at: int | None
+
+    def take(self, table: pa.Table) -> pa.Table:
+        """The deltas that are here. Where several versions become one, keys may be there more than once."""
+        at = versions(table)
+        first, last = self.slot.first, self.slot.last
+        if not len(at) or at.max() < first or at.min() > last:
+            return table.slice(0, 0)
+        oldest, newest = at.min(), at.max()
+        if oldest < first or newest > last:
+            table = table.filter(pa.array((at >= first) & (at <= last)))
+        if self.at is None:
+            return table
+        return at_version(table if oldest == newest else table.replace_schema_metadata(None), self.at)
+
+
+def _find_places(slot: Slot, lost: Sequence[Run]) -> tuple[_Place, ...]:
+    """Where deltas are that lost runs of a copy may have held. Of a committed epoch they are where the latest of the runs ends: within it nobody tells versions apart."""
+    places = []
+    for part in slot.each:
+        ends = [min(part.last, run.max_version) for run in lost if part.overlaps(run)]
+        if ends:
+            places.append(_Place(part, None if part.epoch is None else max(ends)))
+    return tuple(places)
 
 
 @dataclass
@@ -352,13 +409,6 @@ def _prove(clusters: Sequence[_Cluster]) -> None:
                 place=", ".join(sorted({run.path for run in cluster.lost})),
                 hint="`cumulus fsck` says what else is damaged; `cumulus anew` makes all maps again from the event log",
             )
-
-
-def _raise_versions(table: pa.Table, version: int) -> pa.Table:
-    """The same deltas at one version. Where there were several, keys may be there more than once now."""
-    at = versions(table)
-    is_one = not len(at) or at.min() == at.max()
-    return at_version(table if is_one else table.replace_schema_metadata(None), version)
 
 
 def _narrowed(table: pa.Table, of: AccessPath, path: AccessPath) -> pa.Table:

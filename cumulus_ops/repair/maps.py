@@ -123,8 +123,8 @@ def _repair_next(
 
 
 def _choose_part(scope: Scope, state: State, lost: Sequence[Run], missing: frozenset[int], step: Step) -> Part:
-    """The lost runs that are made again next: all of one batch or epoch in one go, the first ones first, if each belongs to one; or else those of the
-    shallowest groups."""
+    """The lost runs that are made again next: all, if they are of some groups whose truth is computed at once; all of one batch or epoch in one go, the first ones
+    first, if each belongs to one; or else those of the shallowest groups."""
 
     def part(runs: Sequence[Run], *, together: bool) -> Part:
         names = frozenset(run.map for run in runs)
@@ -133,6 +133,10 @@ def _choose_part(scope: Scope, state: State, lost: Sequence[Run], missing: froze
     def kind(run: Run) -> tuple[bool, int]:
         return run.map not in scope.rt.plan.base, scope.since.get(run.map, 0)
 
+    first = min(map(scope.place, lost))
+    shallowest = part([run for run in lost if scope.place(run) == first], together=False)
+    if len(shallowest.lost) == len(lost) and shallowest.is_at_once:
+        return shallowest
     kinds: dict[tuple[bool, int], list[Run]] = {}
     for run in lost:
         kinds.setdefault(kind(run), []).append(run)
@@ -144,5 +148,4 @@ def _choose_part(scope: Scope, state: State, lost: Sequence[Run], missing: froze
     parts = [part(runs, together=True) for _, runs in sorted(by_slot.items())]
     if sum(len(p.lost) for p in parts) == len(lost) and all(p.is_in_one_slot() for p in parts):
         return parts[0]
-    first = min(map(scope.place, lost))
-    return part([run for run in lost if scope.place(run) == first], together=False)
+    return shallowest

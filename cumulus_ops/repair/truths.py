@@ -15,7 +15,7 @@ from cumulus_ops.compute.reading import BatchRef, rows_within
 from cumulus_ops.compute.steps import InProcess, extend_here
 from cumulus_ops.deploying.deploy import files_between, fill_groups, fill_task
 from cumulus_ops.layout.plans import ProgramPlan
-from cumulus_ops.maps.deltas import VERSION, negate_deltas
+from cumulus_ops.maps.deltas import VERSION
 from cumulus_ops.maps.packs import open_run
 from cumulus_ops.maps.runs import AccessPath
 from cumulus_ops.opening.runtime import Runtime
@@ -113,12 +113,24 @@ class Scope:
 
 @dataclass(frozen=True)
 class Slot:
-    """Versions (both inclusive) of which one truth is computed: of live batches (``epoch`` is None), of an ``epoch`` alone, or of all ``upto`` one."""
+    """Versions (both inclusive) of which one truth is computed: of live batches (``epoch`` is None), of an ``epoch`` alone, or of all ``upto`` one. Or of several
+    ``slots`` at once, in the order of their versions, with others between them; then it begins as the first one does."""
 
     first: int
     last: int
     epoch: int | None = None
     upto: bool = False
+    slots: tuple[Slot, ...] = ()
+
+    @staticmethod
+    def uniting(slots: Sequence[Slot]) -> Slot:
+        """All of them at once."""
+        return replace(slots[0], last=slots[-1].last, slots=tuple(slots))
+
+    @property
+    def each(self) -> tuple[Slot, ...]:
+        """Those that it is made of."""
+        return self.slots or (self,)
 
     def overlaps(self, run: NewRun) -> bool:
         """Whether a run may hold some of them."""
@@ -128,7 +140,7 @@ class Slot:
 @dataclass
 class Truths:
     """What some groups hold. ``missing``: the ids of all runs that are missing just now, of other groups, too; ``again``: of a cycle what was made of it so
-    far; ``filled``: what groups hold as of epochs, where that is little. Groups of several strata are computed ``together`` at the versions of one slot; before these nothing of them is missing."""
+    far. Groups of several strata are computed ``together`` at the versions of one slot; before these nothing of them is missing."""
 
     scope: Scope
     state: State
@@ -137,7 +149,6 @@ class Truths:
     step: Step
     together: bool = False
     again: list[Run] = field(default_factory=list)
-    filled: dict[tuple[frozenset[str], int], list[tuple[str, pa.Table]]] = field(default_factory=dict)
 
     @property
     def rt(self) -> Runtime:
@@ -195,6 +206,8 @@ class Truths:
         return twin if is_cheap and not self.is_cyclic else None
 
     def _count_events(self, slot: Slot) -> int:
+        if slot.slots:
+            return sum(map(self._count_events, slot.slots))
         if slot.epoch is not None:
             return sum(b.events for b in self.rt.catalog.log.batches(epoch=slot.epoch) if b.counts)
         return sum(entry.batch.events for entry in self._batches(slot))
@@ -208,41 +221,61 @@ class Truths:
             take: gets it, in parts that are not summed, at versions of the slot or before it.
             upto: of live batches, what they held at that commit; None for all.
         """
-        if slot.epoch is None:
+        if slot.slots:
+            self._run(self._driven_task(slot, names), take)
+        elif slot.epoch is None:
             history = self._batches(slot) if upto is None else self._batches_at(slot, upto)
             for task in self._live_tasks(history, names):
                 self._run(task, take)
         elif slot.epoch < 0:
             self._run(self._given(names, (START,), self._others()), take)
         elif slot.upto:
-            self._fill_whole(names, slot.epoch, take)
-        elif self._is_cheap_to_drive(names, slot):
-            # what there is up to the epoch, less what there was before it
-            self._fill_whole(names, slot.epoch - 1, lambda name, table: take(name, negate_deltas(table)))
-            self._fill_whole(names, slot.epoch, take)
+            drivers = {name: driver for name, driver in self._drivers.items() if name in names}
+            self._fill(names, drivers, None, slot.epoch, take)
         else:
             self._fill(names, {}, slot.epoch - 1, slot.epoch, take)
 
-    def _fill_whole(self, names: frozenset[str], upto: int, take: Take) -> None:
-        """What there is of groups as of the end of an epoch. What is small is kept for the next slot, which begins there: slots come in the order of their versions."""
-        found = self.filled.pop((names, upto), None)
-        if found is not None:
-            for name, table in found:
-                take(name, table)
-            return
-        kept: list[tuple[str, pa.Table]] | None = []
-        rows = 0
+    # All versions at once. If the events of one relation come last, they say what there is of a group at each version: what an event adds with deltas of the other
+    # groups has the latest of their versions. So a base, the epochs since, and live batches cost one pass, and hardly more than a backfill.
 
-        def keep(name: str, table: pa.Table) -> None:
-            nonlocal kept, rows
-            rows += len(table)
-            if kept is not None:
-                kept = [*kept, (name, table)] if rows <= COPY_ROWS else None
-            take(name, table)
+    def unite(self, slots: Sequence[Slot], *, with_live: bool) -> list[Slot]:
+        """The slots, with those together whose truth is computed at once. ``with_live``: live ones may be among them."""
+        is_live = with_live and self._is_settled
+        chosen = [slot for slot in slots if slot.epoch is not None or is_live]
+        if not chosen or not self._can_drive(chosen[0]) or (len(chosen) == 1 and chosen[0].upto):
+            return [*slots]
+        return [Slot.uniting(chosen), *(slot for slot in slots if slot not in chosen)]
 
-        self._fill(names, self._choose_drivers(names), None, upto, keep)
-        if kept is not None:
-            self.filled[names, upto] = kept
+    def _can_drive(self, first: Slot) -> bool:
+        """Whether the groups all have drivers, and these are to be gone through in any case, or that takes few rows."""
+        if self.together or self.is_cyclic or first.epoch is None or first.epoch < 0:
+            return False
+        if not self.names <= self.plan.base or self._drivers.keys() != self.names:
+            return False
+        return first.upto or self._is_cheap_to_drive(first)
+
+    @cached_property
+    def _is_settled(self) -> bool:
+        """Whether each live batch has read all that counts before it: only then is what it has added what the relations contain."""
+        read = [(self.plan.versions.span(entry.batch)[1], entry.clock) for entry in self.state.history]
+        lowest = min((clock.prefix for _, clock in read), default=self.state.at)
+        fresh = [run for run in self.state.runs if run.origin > lowest and run.map in self.plan.base]
+        return not any(
+            run.min_version <= last and not clock.covers(run.origin) for last, clock in read for run in fresh
+        )
+
+    def _driven_task(self, slot: Slot, names: frozenset[str]) -> ExtendTask:
+        """What computes some groups at all versions up to the last ones of a slot."""
+        drivers = {name: driver for name, driver in self._drivers.items() if name in names}
+        assert slot.epoch is not None
+        base = slot.epoch if slot.upto else slot.epoch - 1
+        files = files_between(self.rt, None, base, {*drivers.values()})
+        batches = [b for b in self.rt.catalog.log.batches(since=base + 1) if b.counts and b.epoch <= self.state.newest]
+        if slot.slots[-1].epoch is None:
+            batches += [entry.batch for entry in self.state.history]
+        before = BatchRef(0, max(base, 0), 0, tuple(files), 0, 0, sum(file.rows for file in files))
+        task = self._given(names, (before, *self.rt.references(batches)), self._others())
+        return replace(task, drivers=drivers, by_version=True)
 
     def _fill(self, names: frozenset[str], drivers: Mapping[str, str], base: int | None, upto: int, take: Take) -> None:
         """What the events after ``base`` and up to ``upto`` add; see :func:`~cumulus_ops.deploying.deploy.fill_groups`."""
@@ -257,19 +290,23 @@ class Truths:
         whole = self._only_whole_copies(names)
         self._read_back(fill_groups(self.rt, whole, names, drivers, base, upto, stored, self.step)[1], take)
 
-    def _choose_drivers(self, names: frozenset[str]) -> dict[str, str]:
+    @cached_property
+    def _drivers(self) -> Mapping[str, str]:
         """The drivers of groups; on Spark none, since tasks share the events of all relations, and of a driver one task takes all."""
-        return choose_drivers(self.plan, names, self._logged) if isinstance(self.rt.executor, InProcess) else {}
+        return choose_drivers(self.plan, self.names, self._logged) if isinstance(self.rt.executor, InProcess) else {}
 
-    def _is_cheap_to_drive(self, names: frozenset[str], slot: Slot) -> bool:
-        """Whether groups all have drivers, and filling them twice from the maps that they read goes through fewer rows than the events of one epoch
-        may: with these all maps that they need are computed in passing, too."""
-        drivers = self._choose_drivers(names)
-        if self.together or drivers.keys() != names:
-            return False
-        statements = [s for name, driver in drivers.items() for s in self.plan.statements[name] if s.relation == driver]
-        looked_at = {self.plan.paths[name][0] for name in names} | {read.path for s in statements for read in s.reads}
-        rows = sum(self._logged.get(relation, 0) for relation in drivers.values())
+    def _is_cheap_to_drive(self, slot: Slot) -> bool:
+        """Whether filling the groups from the maps that they read goes through fewer rows than the events of one epoch may: with these all maps that they need are
+        computed in passing, too."""
+        reads = [
+            read
+            for name, r in self._drivers.items()
+            for s in self.plan.statements[name]
+            if s.relation == r
+            for read in s.reads
+        ]
+        looked_at = {self.plan.paths[name][0] for name in self.names} | {read.path for read in reads}
+        rows = sum(self._logged.get(relation, 0) for relation in self._drivers.values())
         rows += sum(run.rows for path in looked_at for run in self.state.of_copy(path))
         return rows <= ROWS_PER_EVENT * self._count_events(slot)
 

@@ -27,6 +27,7 @@ from cumulus_ops.opening.runtime import Runtime, open_runtime
 from cumulus_ops.project.errors import Conflict, IntegrityProblem
 from cumulus_ops.repair.differences import Part
 from cumulus_ops.repair.maps import repair_runs
+from cumulus_ops.repair.truths import Slot, Truths
 from tests.model.test_engine_against_interpreter import PROGRAMS, QUICK, World, _bounded
 from tests.model.test_extended_groups import ACTIONS, PROJECTS, act
 from tests.support.histories import Local, Player, random_history
@@ -68,12 +69,12 @@ class Elsewhere:
         pass
 
 
-def lose_and_repair(rt: Runtime, choose: Random, chosen: list[Run] | None = None) -> int:
-    """Lose some runs, make them again and compare; returns how many were lost."""
+def lose_and_repair(rt: Runtime, choose: Random, chosen: list[Run] | None = None, *, here: bool = False) -> int:
+    """Lose some runs, make them again and compare; returns how many were lost. ``here``: in this process for sure."""
     before = held(rt)
     lost = choose_runs(rt, choose) if chosen is None else chosen
     lose(rt, lost)
-    executor = choose.choice((rt.executor, Elsewhere()))
+    executor = rt.executor if here else choose.choice((rt.executor, Elsewhere()))
     repaired = repair_runs(replace(with_memory(rt, choose.choice((1, 20_000, None))), executor=executor), lost)
     assert {run.id for run in repaired.lost} == {run.id for run in lost}
     visible = {run.id for run in rt.catalog.commits.runs(rt.catalog.commits.last_commit())}
@@ -143,6 +144,30 @@ def test_lost_runs_of_projects_that_change(tmp_path: Path, seed: int) -> None:
             for epoch in range(rt.catalog.snapshots.oldest_readable(), rt.catalog.snapshots.newest() + 1):
                 world.check_snapshot(rt, epoch)
     assert lost
+
+
+@pytest.mark.parametrize("seed", range(2))
+def test_all_runs_of_a_map_are_made_again_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, seed: int) -> None:
+    """Of maps that have a driver: what there was up to the oldest readable epoch, the epochs since, and live batches."""
+    unite, united = Truths.unite, list[tuple[Slot, ...]]()
+
+    def noted(truths: Truths, slots: list[Slot], *, with_live: bool) -> list[Slot]:
+        found = unite(truths, slots, with_live=with_live)
+        united.extend(slot.slots for slot in found)
+        return found
+
+    monkeypatch.setattr(Truths, "unite", noted)
+    world, choose = Deployed(tmp_path, seed), Random(seed)
+    with open_runtime(world.project) as rt:
+        while rt.catalog.snapshots.newest() < 3:
+            world.act(rt)
+        for _ in range(4):
+            world.act(rt)
+            runs = rt.catalog.commits.runs(rt.catalog.commits.last_commit())
+            for name in sorted(rt.plan.base & {run.map for run in runs}):
+                runs = rt.catalog.commits.runs(rt.catalog.commits.last_commit())
+                lose_and_repair(rt, choose, [run for run in runs if run.map == name], here=True)
+    assert any(slots and slots[0].upto and len(slots) > 2 and slots[-1].epoch is None for slots in united)
 
 
 def test_what_is_not_what_was_lost_is_refused(tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ from hypothesis import HealthCheck, event, given, settings
 from hypothesis import strategies as st
 
 from cumulus_ops.maps.deltas import VERSION, sum_deltas, value_column, with_values
-from cumulus_ops.maps.lookup import probe, read_since, read_slices, sum_points
+from cumulus_ops.maps.lookup import probe, read_deltas, read_since, read_slices, sum_points
 from cumulus_ops.maps.packs import open_run, write_runs
 from cumulus_ops.maps.runs import AccessPath, RunData, build_run
 from m3.datatypes import INT64_MAX, INT64_MIN
@@ -102,6 +102,7 @@ def test_every_prefix_of_a_path_finds_what_a_plain_list_has(
                 runs = mapped
             sums = sum_points(runs, [*names, "p"], request)
             early = read_slices(runs, names, free, request)
+            deltas, at = read_deltas(runs, names, free, request)
             late, since = read_since(runs, names, free, request)
     assert {name: total.tolist() for name, total in sums.items()} == {
         name: [
@@ -110,7 +111,7 @@ def test_every_prefix_of_a_path_finds_what_a_plain_list_has(
         ]
         for name in names
     }
-    for slices, versions, is_early in ((early, None, True), (late, since, False)):
+    for slices, versions, is_early in ((early, None, True), (deltas, at, True), (late, since, False)):
         rows = zip(
             slices.request.tolist(),
             *(plain(column) for column in slices.free),
@@ -122,7 +123,7 @@ def test_every_prefix_of_a_path_finds_what_a_plain_list_has(
             (
                 i,
                 *(e.key[f] for f in free),
-                *([] if is_early else [e.version]),
+                *([] if versions is None else [e.version]),
                 *(e.values.get(name, 0) for name in names),
             )
             for i, (key, before) in enumerate(requests)
