@@ -286,17 +286,15 @@ class _Step:
     def drive(self, own: OwnDeltas) -> None:
         """The deltas of all groups by the events of their drivers; they count before all others, as what is filled does, unless they are told apart by version."""
         first = self.plan.versions.span(BatchRef(0, 0, 0, (), 0, 0, 0))[0]
-        batches = self.task.batches
+        loads, batches = [self.loaded], self.task.batches
+        if self.task.by_version and rows_of(batches) >= FEW:
+            loads = [self._load(batches[:1]), self._load(batches[1:])]
         for name in (name for stratum in self.plan.strata for name in stratum if name in self.task.drivers):
             relation = self.task.drivers[name]
             statements = [s for s in self.plan.statements[name] if s.relation == relation]
-            if self.task.by_version:
-                loads = (
-                    [self.loaded] if rows_of(self.task.batches) < FEW else map(self._load, (batches[:1], batches[1:]))
-                )
-                added = (table for loaded in loads for table in self._of_events(relation, statements, own, loaded))
-            else:
-                added = (at_version(table, first) for table in self._of_events(relation, statements, own, self.loaded))
+            added = (table for loaded in loads for table in self._of_events(relation, statements, own, loaded))
+            if not self.task.by_version:
+                added = (at_version(table, first) for table in added)
             tables = self._hand_over(name, added)
             if tables:
                 own.put(name, sum_deltas(tables), final=True)

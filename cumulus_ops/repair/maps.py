@@ -12,6 +12,7 @@ and no step has to be replayed. Where the truth comes from depends on who still 
 | of epochs that are committed, and readable | what all events of the epoch add, as one batch: within such an epoch nobody tells versions apart |
 | up to the oldest readable epoch | a backfill of the group, as for a deployment |
 | any | what another copy of the group has there, if it is intact, has the columns, and is not too large |
+| several of these at once | what the events of the group's driver add, by version, if it has one |
 
 What is computed is as of one moment of the catalog. It stays right whatever is committed meanwhile: a correction adds a run of its own and leaves the lost one what it was.
 """
