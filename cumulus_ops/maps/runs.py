@@ -99,7 +99,7 @@ class AccessPath:
         return order + (f"+{self.again}" if self.again else "")
 
 
-@dataclass(eq=False)  # not frozen, nor are the next two: made for each run, and three times as fast
+@dataclass  # not frozen, nor are the next two: made for each run, and three times as fast
 class Part:
     """A key column in the search code: the offsets of its frame are ``bits`` bits from bit ``shift`` on."""
 
@@ -109,7 +109,7 @@ class Part:
     bits: int
 
 
-@dataclass(eq=False)
+@dataclass
 class Search:
     """What the search code is made of: the first ``len(parts)`` columns of the path, and in its lowest ``hash_bits`` bits a
     hash of the rest (0: no hash)."""
