@@ -6,12 +6,13 @@ from pathlib import Path
 import pytest
 from cryptography.fernet import Fernet
 
+from benchmarks.peers.cluster import wait_for_log
 from cumulus_ops.local.airflow import AirflowApi
 from cumulus_ops.local.processes import LOOPBACK, Child, stop_all
 from cumulus_ops.local.spark_service import spark_environment, wait_for_port
 from cumulus_ops.project.project_file import load_project
 from tests.support.compose import COMPOSE, Loopback, services
-from tests.support.services import WAIT_S, postgresql, wait_for_log
+from tests.support.services import WAIT_S, postgresql
 
 AIRFLOW = ("airflow-scheduler", "airflow-dag-processor", "airflow-api-server")
 
