@@ -54,9 +54,14 @@ _NO_EVENTS = np.array([], dtype=np.int64)
 
 
 def append_delivery(
-    project: Project, catalog: Catalog, coordinator: int, delivery: Delivery, beside: Beside | None = None
+    project: Project,
+    catalog: Catalog,
+    coordinator: int,
+    delivery: Delivery,
+    beside: Beside | None = None,
+    batch_rows: int | None = None,
 ) -> tuple[int, ...]:
-    """Append one delivery to the coordinator's open epoch, as stamped batches of at most ``project.batch_rows`` rows each.
+    """Append one delivery to the coordinator's open epoch, as stamped batches.
 
     Args:
         project: the project.
@@ -64,6 +69,7 @@ def append_delivery(
         coordinator: whose source it came from.
         delivery: what the source handed over.
         beside: knows other processes, for large deliveries; None if there are none.
+        batch_rows: how many rows a batch has at the most; None: as few as it may have in any case.
 
     Returns:
         the new batches' ids in their order, at least one. All of them became visible at once.
@@ -83,7 +89,9 @@ def append_delivery(
         epoch, sequence = catalog.members.position(coordinator)
         reach("append.before-files")
         is_apart, parts = is_deadly or delivery.apart, tuple(delivery.parts())
-        job = _Job(project, catalog, coordinator, delivery, epoch, sequence, step.label, is_apart, parts, beside)
+        job = _Job(
+            project, catalog, coordinator, delivery, epoch, sequence, step.label, is_apart, parts, beside, batch_rows
+        )
         outcome: Pass | tuple[int, ...] = Pass()
         while isinstance(outcome, Pass):  # it ends: each pass leaves out more than the one before
             outcome = _run_pass(job, outcome)
@@ -115,6 +123,7 @@ class _Job:
     is_apart: bool
     parts: tuple[Part | SealPart | NewFileAside, ...]
     beside: Beside | None = None
+    batch_rows: int | None = None
 
     @functools.cached_property
     def base(self) -> int:
@@ -258,7 +267,7 @@ def _run_pass(job: _Job, known: Pass) -> Pass | tuple[int, ...]:
 def _write_pass(job: _Job, known: Pass, undo: contextlib.ExitStack) -> tuple[Pass, _Sinks]:
     """Read a delivery from its beginning, and write what counts and what is rejected; ``undo`` deletes it."""
     project = job.project
-    writer = LogWriter(project.state, file_rows(project.batch_rows), job.label)
+    writer = LogWriter(project.state, file_rows(project.least_batch_rows), job.label)
     undo.callback(writer.discard)
     keys = KeyStage(project, job.catalog, job.coordinator, job.epoch, job.label)
     undo.callback(keys.discard)
@@ -272,7 +281,8 @@ def _write_pass(job: _Job, known: Pass, undo: contextlib.ExitStack) -> tuple[Pas
 def _finish_batches(job: _Job, sinks: _Sinks) -> list[NewBatch]:
     """What was written, as batches; it is durable."""
     where = (job.coordinator, job.delivery.name, job.epoch, job.sequence)
-    return cut_batches(sinks.log.finish(), *where, job.project.batch_rows, job.delivery.space(job.coordinator))
+    limit = job.batch_rows or job.project.least_batch_rows
+    return cut_batches(sinks.log.finish(), *where, limit, job.delivery.space(job.coordinator))
 
 
 def write_again(
@@ -394,7 +404,7 @@ def _write_piece(job: _Job, known: Pass, events: RelationEvents, sinks: _Sinks) 
     else:
         rejected.append(resolved.rejected)
     sinks.seals.take(name, resolved.rows)
-    write_rows(sinks.log, job.relation(name), source, resolved.rows, piece_rows(job.project.batch_rows))
+    write_rows(sinks.log, job.relation(name), source, resolved.rows, piece_rows(job.project.least_batch_rows))
     leave_out(sinks.log, events, rejected, transactional=is_transactional)
     return _Piece(name, lost, judged, again, not events.numbered and len(events.rows) > 0)
 

@@ -161,7 +161,7 @@ def write_beside(
         _WritePortion(
             project.state,
             label,
-            project.batch_rows,
+            project.least_batch_rows,
             project.relation(part.relation),
             part.relation in project.insert_only,
             _source(delivery, part),

@@ -61,6 +61,9 @@ INT64_DIGITS = 18
 FEWEST = 2048
 #: Versions of their own, as single events have, leave nothing to group: with fewer events to a version than this, on average, grouping is left.
 SHARED = 4
+#: Rows are numbered by a table of all codes that there may be as long as these are no more than so many for each row: 6 million of 64 million codes in 0.5 s, where
+#: sorting takes 0.8.
+FILLED = 12
 
 
 @dataclass(frozen=True)
@@ -556,20 +559,37 @@ def _number_rows(codes: np.ndarray, count: int, columns: Sequence[pa.Array]) -> 
     for column in columns:
         own, width = column_codes(column)
         if bits + width > 64:
-            packed, bits = _number_densely(packed)
+            packed, count = _number_densely(packed, bits)
+            bits = (count - 1).bit_length()
         if bits + width > 64:
-            own, width = _number_densely(own)
+            own, distinct = _number_densely(own, width)
+            width = (distinct - 1).bit_length()
         packed = packed << np.uint64(width) | own if bits and width else packed if bits else own
         bits += width
-    numbered, _ = _number_densely(packed)
-    return numbered.astype(np.int64), int(numbered.max()) + 1
+    numbered, count = _number_densely(packed, bits)
+    return numbered.view(np.int64), count
 
 
-def _number_densely(codes: np.ndarray) -> tuple[np.ndarray, int]:
-    """Equal numbers for equal codes, without gaps, and how many bits they have."""
-    encoded = pa.array(codes).dictionary_encode()
-    numbers = encoded.indices.to_numpy(zero_copy_only=False).astype(np.uint64)
-    return numbers, (len(encoded.dictionary) - 1).bit_length()
+def _number_densely(codes: np.ndarray, bits: int) -> tuple[np.ndarray, int]:
+    """The place of each code among the distinct ones, which ascend, as uint64, and how many of these there are.
+
+    Args:
+        codes: at least one, uint64.
+        bits: how many the greatest has at the most.
+    """
+    if 1 << bits <= len(codes) * FILLED:
+        seen = np.zeros(1 << bits, bool)
+        seen[codes] = True
+        places = seen.cumsum(dtype=np.uint32)
+        return places[codes].astype(np.uint64) - np.uint64(1), int(places[-1])
+    # numpy sorts millions of numbers in less time than a hash table of them is filled, for that is more than a processor's caches hold.
+    order = codes.argsort()
+    ascending = codes[order]
+    places = np.zeros(len(codes), np.uint64)
+    np.cumsum(ascending[1:] != ascending[:-1], dtype=np.uint64, out=places[1:])
+    numbers = np.empty_like(places)
+    numbers[order] = places
+    return numbers, int(places[-1]) + 1
 
 
 def _ascends(column: pa.Array) -> bool:

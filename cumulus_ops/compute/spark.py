@@ -26,7 +26,7 @@ from cumulus_ops.compute.apply import ApplyTask
 from cumulus_ops.compute.correct import CorrectTask
 from cumulus_ops.compute.extend import ExtendTask
 from cumulus_ops.compute.portions import PortionTask, rows_concerned, run_levels
-from cumulus_ops.compute.reading import rows_of
+from cumulus_ops.compute.reading import STATEMENTS_PER_EVENT, rows_of
 from cumulus_ops.compute.refresh import RefreshTask
 from cumulus_ops.compute.staged import MESSAGE, RESULT, Batches, finish_spread, plan_stages, result_batch, staged_steps
 from cumulus_ops.compute.steps import MergeTask, MinibatchTask, StepResult, Task, run_step
@@ -251,9 +251,6 @@ def tasks_at_once(session: SparkSession) -> int:
 #: What several tasks do, of what one does alone: more than 1, for each looks up keys that others look up, too, and what a batch adds is
 #: sent, or read again. Measured with two tasks and 1.73 million events of 22 queries: 1.33 for applying, 1.37 for refreshing.
 WORK_OF_SEVERAL = 1.35
-#: An event that is met by more statements costs more, in proportion: 0.1 to 0.4 microseconds for each of them, in programs of one to 22 queries. So many of them
-#: cost what is counted as one event.
-STATEMENTS_PER_EVENT = 7
 #: As many rows that a refresh or a correction goes through cost that, too: of 22 queries 1.2 microseconds each, 0.2 to 2 of single ones.
 ROWS_PER_EVENT = 2
 

@@ -13,7 +13,7 @@ from cumulus_ops.append.declarations import declare
 from cumulus_ops.catalog.catalog import Catalog
 from cumulus_ops.catalog.program import program_changed
 from cumulus_ops.catalog.records import Batch, ProgramRecord
-from cumulus_ops.compute.reading import BatchRef, write_deltas
+from cumulus_ops.compute.reading import BatchRef, rows_at_once, write_deltas
 from cumulus_ops.compute.steps import Executor, InProcess
 from cumulus_ops.coordination.barriers import barriers_of
 from cumulus_ops.coordination.plan import COORDINATION, CoordinationPlan, write_plan
@@ -90,6 +90,12 @@ class Runtime:
     def program(self) -> Program:
         """The maintained program."""
         return self.plan.program
+
+    @property
+    def batch_rows(self) -> int:
+        """How many rows of a delivery a batch has at the most: as the project says, or as many as a step has memory for."""
+        project = self.project
+        return project.batch_rows or max(project.least_batch_rows, rows_at_once(self.plan, project.memory_bytes))
 
     def reference(self, batch: Batch) -> BatchRef:
         """A batch as the engine sees it."""

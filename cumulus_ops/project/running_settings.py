@@ -67,7 +67,7 @@ def running_settings(root: Section, folder: Path, problems: Problems) -> dict[st
         "executor": read(lambda: _executor(root), None),
         "validation": read(lambda: _validation(validation), None),
         "layout": read(lambda: _layout(root), None),
-        "batch_rows": read(lambda: _batch_rows(root), 0),
+        "batch_rows": read(lambda: _batch_rows(root), None),
         "memory": read(lambda: _memory(root.get("memory")), None),
         "deploy_cores": read(lambda: _deploy_cores(root), None),
         "fsck_percent": read(lambda: _fsck_percent(root), Project.fsck_percent),
@@ -92,9 +92,9 @@ def _sources(root: Section) -> tuple[SourceSettings, ...]:
     return tuple(_source(source, entry) for source, entry in sources.items() if source != "landing")
 
 
-def _batch_rows(root: Section) -> int:
-    batches = _sub(root, "batches", ("rows",))
-    return _integer(batches, "rows", Project.batch_rows, 1, SEQUENCES_MAX) if batches else Project.batch_rows
+def _batch_rows(root: Section) -> int | None:
+    item = _get(_sub(root, "batches", ("rows",)), "rows")
+    return item.integer(1, SEQUENCES_MAX) if item else None
 
 
 def _deploy_cores(root: Section) -> int | None:

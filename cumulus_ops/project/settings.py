@@ -237,12 +237,16 @@ class BackupSettings:
     keep: int = 3
 
 
+#: A batch may have so many rows even where there is memory for fewer.
+BATCH_ROWS = 1_000_000
+
+
 @dataclass(frozen=True)
 class Project:
     """A checked project folder; all paths absolute.
 
     ``landing`` holds what sources deliver: ``<landing>/<coordinator>/<drop>/<relation>.<parquet|csv|ndjson>``; a drop is
-    a folder that appears by one rename, and becomes one mini-batch, or several of at most ``batch_rows`` rows. ``state`` holds log and runs, ``published`` the
+    a folder that appears by one rename, and becomes one mini-batch, or several of at most ``batch_rows`` rows (None: as many as there is memory for). ``state`` holds log and runs, ``published`` the
     Delta tables, ``reports`` the validation reports. ``program_file`` (an M3 file) and ``views`` (name -> SQL text) are
     what to maintain; one of them is set. ``keys``: the relations that are not trusted, by name. ``dialect`` is sqlglot's name of the views' SQL dialect, None for its generic
     one. ``corrections`` says how soon tentative answers are right again. ``validation`` says which snapshots are proved. ``layout`` overrides the estimates' layout of large batches. ``memory`` is
@@ -269,7 +273,7 @@ class Project:
     validation: ValidationSettings = field(default_factory=ValidationSettings)
     dialect: str | None = None
     layout: LayoutSettings = field(default_factory=LayoutSettings)
-    batch_rows: int = 1_000_000
+    batch_rows: int | None = None
     memory: int | None = None
     deploy_cores: int | None = None
     fsck_percent: int = 1
@@ -333,6 +337,11 @@ class Project:
     def consumers(self) -> tuple[str, ...]:
         """What is to be done with each snapshot, and keeps it until then."""
         return ("publish", "validate") if self.published else ("validate",)
+
+    @property
+    def least_batch_rows(self) -> int:
+        """As many rows a batch may have in any case. So the pieces in which drops are read, and the files that these become, are always the same."""
+        return self.batch_rows or BATCH_ROWS
 
     @property
     def memory_bytes(self) -> int:

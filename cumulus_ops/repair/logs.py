@@ -84,10 +84,10 @@ def _repair_delivery(rt: Runtime, batches: Sequence[Batch], damages: Sequence[Da
         reach("repair.before-files")
         written = write_again(then.project, _CatalogBefore(rt.catalog, batches[0].id), delivery, batches[0], step.label)
         reach("repair.before-commit")
-        made = _name_files(written, batches)
+        made = _name_files(written)
         for damage in damages:
             assert isinstance(damage.row, LogFile | QuarantinedRows)
-            same = made.get((type(damage.row).__name__, damage.row.batch, damage.row.relation), [])
+            same = made.get((type(damage.row).__name__, damage.row.relation), [])
             new = next((file for file in same if file.checksums == damage.row.checksums), None)
             if new is not None:
                 same.remove(new)
@@ -103,17 +103,15 @@ def _repair_delivery(rt: Runtime, batches: Sequence[Batch], damages: Sequence[Da
     return Outcome(tuple(done), tuple(left))
 
 
-def _name_files(
-    written: Sequence[NewBatch], batches: Sequence[Batch]
-) -> dict[tuple[str, int, str], list[LogFile | NewQuarantine]]:
-    """The files that were written, by what the catalog has of those that were written before."""
-    found: dict[tuple[str, int, str], list[LogFile | NewQuarantine]] = {}
-    for number, new in enumerate(written):
-        batch = batches[number].id if number < len(batches) else -number
+def _name_files(written: Sequence[NewBatch]) -> dict[tuple[str, str], list[LogFile | NewQuarantine]]:
+    """The files that were written, by what the catalog has of those that were written before. Of which batch each was, it alone says: a drop may be cut
+    otherwise by now, as other memory or another program allows it."""
+    found: dict[tuple[str, str], list[LogFile | NewQuarantine]] = {}
+    for new in written:
         for log in new.log_files:
-            found.setdefault(("LogFile", batch, log.relation), []).append(log)
+            found.setdefault(("LogFile", log.relation), []).append(log)
         for rejected in new.quarantine_files:
-            found.setdefault(("QuarantinedRows", batch, rejected.relation), []).append(rejected)
+            found.setdefault(("QuarantinedRows", rejected.relation), []).append(rejected)
     return found
 
 

@@ -240,7 +240,7 @@ class _Opened:
 
         self.hash_here()
         project = self._project
-        rows = piece_rows(project.batch_rows)
+        rows = piece_rows(project.least_batch_rows)
         read = read_rows_apart if is_apart else read_rows
         return _guard(partial(read, relation, path, rows, settings, project.memory_bytes), path)
 
@@ -257,12 +257,12 @@ class _Opened:
         from cumulus_ops.files.parquet import read_groups
 
         project = self._project
-        how = (relation, path, piece_rows(project.batch_rows), settings, project.memory_bytes)
+        how = (relation, path, piece_rows(project.least_batch_rows), settings, project.memory_bytes)
         try:
             if not path.name.lower().endswith(".parquet"):
                 rows = path.stat().st_size // TEXT_ROW_BYTES
                 return [Portion(partial(_guard, partial(read_rows, *how), path), rows)]
-            groups, is_numbered = read_groups(path, file_rows(project.batch_rows))
+            groups, is_numbered = read_groups(path, file_rows(project.least_batch_rows))
         except Exception:  # whoever reads the file will say what is wrong with it
             return [Portion(partial(_guard, partial(read_rows, *how), path), 0)]
         return [

@@ -184,7 +184,7 @@ def postgres_source(project: Project, settings: SourceSettings, catalog: Catalog
     """
     committed = partial(catalog.deliveries.source_position, settings.name)
     kept = partial(catalog.backups.may_forget, settings.name)
-    return PostgresSource(postgres_settings(project, settings), piece_rows(project.batch_rows), committed, kept)
+    return PostgresSource(postgres_settings(project, settings), piece_rows(project.least_batch_rows), committed, kept)
 
 
 def postgres_settings(project: Project, settings: SourceSettings) -> PostgresSettings:

@@ -59,7 +59,8 @@ def test_minimal_project_has_the_documented_defaults(write):
     assert project.epoch.start == datetime.datetime(2026, 1, 1, tzinfo=datetime.UTC)
     assert project.epoch.count is None
     assert project.views == {"v": "SELECT COUNT(*) FROM orders"}
-    assert project.batch_rows == 1_000_000
+    assert project.batch_rows is None
+    assert project.least_batch_rows == 1_000_000
 
 
 def test_file_and_folder_name_the_same_project(write):
