@@ -25,7 +25,7 @@ os.environ.setdefault("SPARK_SUBMIT_OPTS", "-XX:TieredStopAtLevel=1 -XX:+UseSeri
 
 #: What the tests draw at random is the same in each run, and little, so that a change that fails is the change's fault. ``--hypothesis-profile=random`` draws anew, and much more.
 #: No example is judged by how long it takes: a busy machine would fail.
-settings.register_profile("fixed", max_examples=25, derandomize=True, print_blob=True, deadline=None)
+settings.register_profile("fixed", max_examples=10, derandomize=True, print_blob=True, deadline=None)
 settings.register_profile("random", max_examples=400, print_blob=True, deadline=None)
 settings.load_profile("fixed")
 

@@ -21,6 +21,7 @@ from m3.errors import ProgramError
 from m3.interpreter import Interpreter
 from m3.program import MapRef, Program, Statement, Trigger
 from m3.scalars import Const, Scalar, Var
+from tests.support.sampling import sampled
 from tests.support.simulated_tpch import LINEAR, tpch_case, tpch_program
 from tests.unit.m3.oracle import normal, recompute
 
@@ -158,7 +159,7 @@ def test_what_the_compiler_makes_of_the_sum_is_example_21(printed: Program, comp
 
 
 @pytest.mark.parametrize("protocol", list(PROTOCOLS))
-@pytest.mark.parametrize("query", LINEAR)
+@pytest.mark.parametrize("query", sampled(LINEAR, 3))
 def test_linear_queries_of_tpch_under_every_protocol(query: str, protocol: str) -> None:
     """Keys that are texts, dates and decimals, up to 86 maps, on random layouts."""
     spec = PROTOCOLS[protocol]

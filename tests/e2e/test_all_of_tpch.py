@@ -16,6 +16,7 @@ from cumulus_ops.opening.runtime import Runtime
 from cumulus_ops.project.settings import ExecutorSettings
 from cumulus_ops.query.read import read_map, read_view
 from tests.fuzz.compare import same_rows
+from tests.support.sampling import deep
 from tests.support.tpch_mixed import Batch, batches, land, replay
 from tests.support.tpch_stream import EXAMPLE, make_project, started, table_rows
 
@@ -57,9 +58,10 @@ def run_all(rt: Runtime, tables: Path, mixed: int) -> None:
 
 def test_all_queries_in_process(tables: Path, tmp_path: Path) -> None:
     for rt in program(tmp_path, "inprocess"):
-        run_all(rt, tables, 4)
+        run_all(rt, tables, 2)
 
 
+@deep
 @pytest.mark.spark
 def test_all_queries_on_spark(tables: Path, tmp_path: Path) -> None:
     for rt in program(tmp_path, "spark"):

@@ -25,6 +25,7 @@ from tests.support.drops import make_shop
 from tests.support.leases import lapse
 from tests.support.logs import logged_maps
 from tests.support.projects import engine_maps
+from tests.support.sampling import sampled
 from tests.support.worlds import POOL, World
 
 
@@ -37,7 +38,9 @@ def deploy_and_die(project: Project, fault: str) -> None:
 
 @pytest.mark.parametrize(
     ("fault", "then"),
-    [*((point, "again") for point in DEPLOY_POINTS), ("fill.after-commit", "abort"), ("switch.begun", "abort")],
+    sampled(
+        [*((point, "again") for point in DEPLOY_POINTS), ("fill.after-commit", "abort"), ("switch.begun", "abort")], 3
+    ),
 )
 def test_a_deployment_that_is_killed_goes_on_or_is_given_up(tmp_path: Path, fault: str, then: str) -> None:
     world = World(tmp_path, seed=5)

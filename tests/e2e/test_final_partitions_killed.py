@@ -18,6 +18,7 @@ from cumulus_ops.query.answers import read_answer
 from cumulus_ops.query.read import read_view
 from tests.support.children import finish_epochs, start, wait
 from tests.support.projects import as_row
+from tests.support.sampling import sampled
 from tests.support.sealed import SEALED, append_sealing, sealed_settings
 
 CLICKS = [("clicks", 1, (n, n % 4, n % 3)) for n in range(24)]
@@ -46,7 +47,7 @@ def promised(project: Project) -> dict[str, Counter[tuple[object, ...]]]:
         return found
 
 
-@pytest.mark.parametrize("fault", FINAL_POINTS)
+@pytest.mark.parametrize("fault", sampled(FINAL_POINTS, 3))
 def test_what_was_final_when_its_process_died_stays(fault: str, tmp_path: Path) -> None:
     project = make(tmp_path)
     assert wait(start(finish_epochs, project, 1, fault)) == -signal.SIGKILL, "the fault point was not reached"

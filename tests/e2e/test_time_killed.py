@@ -20,6 +20,7 @@ from m3.datatypes import INT, TIMESTAMP
 from m3.program import Column, Relation
 from tests.support.children import start, wait
 from tests.support.projects import append_events, make_project
+from tests.support.sampling import sampled
 
 RELATIONS = [
     Relation("click", (Column("id", INT), Column("at", TIMESTAMP)), ())
@@ -35,7 +36,7 @@ def let_time_pass(project: Project, fault: str = "") -> None:
         run_waiting(rt, validating=False)
 
 
-@pytest.mark.parametrize("fault", POINTS)
+@pytest.mark.parametrize("fault", sampled(POINTS, 2))
 def test_who_dies_while_time_goes_on_leaves_the_rest_to_the_next(fault: str, tmp_path: Path) -> None:
     project = make_project(tmp_path, RELATIONS, views=VIEWS, coordinators=2)
     begin = datetime.datetime.now(datetime.UTC) - datetime.timedelta(hours=5)

@@ -22,6 +22,7 @@ from m3 import compile_views
 from tests.fuzz.compare import same_rows
 from tests.support.planting import Batch, Row, finds
 from tests.support.projects import append_events, make_project
+from tests.support.sampling import sampled
 from tests.support.tpcds import duckdb_rows, queries, relations, relations_of, stream
 
 #: ROLLUP of a UNION ALL, windows, HAVING over a scalar subquery, DISTINCT, rank within GROUPING, INTERSECT, totals of derived
@@ -34,7 +35,7 @@ SEED = int(os.environ.get("SEED", "0"))
 SECONDS, MAPS = 3, 400
 
 
-@pytest.mark.parametrize("name", queries())
+@pytest.mark.parametrize("name", sampled(queries(), 5))
 def test_a_query_compiles_soon_and_to_few_maps(name: str) -> None:
     before = time.process_time()
     program = compile_views("p", relations(), {"v": queries()[name]}, dialect="duckdb")
@@ -42,7 +43,7 @@ def test_a_query_compiles_soon_and_to_few_maps(name: str) -> None:
     assert 0 < len(program.maps) < MAPS
 
 
-@pytest.mark.parametrize("name", queries() if ALL else SAMPLE)
+@pytest.mark.parametrize("name", queries() if ALL else sampled(SAMPLE, 2))
 def test_a_query_is_after_each_batch_what_duckdb_computes(name: str, tmp_path: Path) -> None:
     query = queries()[name]
     tables: dict[str, Counter[Row]] = defaultdict(Counter)

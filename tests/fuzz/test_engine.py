@@ -30,7 +30,7 @@ from tests.support.portions import InPortions
 from tests.support.projects import append_events, make_project
 from tests.support.views_in_error import engine_answer, interpreter_answer
 
-PROJECTS = int(os.environ.get("FUZZ_PROJECTS", "4"))
+PROJECTS = int(os.environ.get("FUZZ_PROJECTS", "2"))
 VIEWS = 6
 BASE = int(os.environ.get("FUZZ_SEED", "0"))
 

@@ -19,7 +19,7 @@ from tests.fuzz.report import failure_text
 from tests.fuzz.schema import RELATIONS, make_batches
 from tests.fuzz.timed import timed
 
-COUNT = int(os.environ.get("FUZZ_COUNT", "100"))
+COUNT = int(os.environ.get("FUZZ_COUNT", "50"))
 SEED = int(os.environ.get("FUZZ_SEED", "0"))
 #: Of fifty queries or more, so that shares of them can be judged.
 CHUNKS = min(10, max(1, COUNT // 50))

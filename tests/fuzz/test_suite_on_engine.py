@@ -13,6 +13,7 @@ from m3.formatting import format_program
 from tests.fuzz.test_engine import compare, feed
 from tests.support.projects import make_project
 from tests.support.random_streams import left_over
+from tests.support.sampling import sampled
 from tests.unit.m3.company import RELATIONS, make_batches
 from tests.unit.m3.sql_forms import FORMS
 from tests.unit.m3.sql_functions import SCALARS
@@ -25,7 +26,7 @@ SERIES = {name: text for name, text in FORMS.items() if name.startswith(("series
 QUERIES = {**SCALARS, **ORDERED, **TIMES, **SERIES, **LISTS}
 
 
-@pytest.mark.parametrize("dialect", ["postgres", "spark", "duckdb"])
+@pytest.mark.parametrize("dialect", sampled(["postgres", "spark", "duckdb"], 3, 1))
 def test_engine_has_what_the_interpreter_has(dialect: str, tmp_path: Path) -> None:
     views = {name: text[1] for name, text in QUERIES.items() if text[0] == dialect}
     program = format_program(compile_views("p", RELATIONS, views, dialect=dialect))

@@ -27,7 +27,7 @@ from cumulus_ops.project.settings import Project, SealSettings
 from tests.support.projects import make_project
 from tests.support.sealed import CLICKS
 
-FIRST, COUNT = int(os.environ.get("SEED", "0")), int(os.environ.get("ACTS", "3"))
+FIRST, COUNT = int(os.environ.get("SEED", "0")), int(os.environ.get("ACTS", "1"))
 VIEWS = {
     "counts": "SELECT campaign, COUNT(*) AS n, SUM(price) AS total FROM clicks GROUP BY campaign",
     "total": "SELECT SUM(price) AS total FROM clicks",

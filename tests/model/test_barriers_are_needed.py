@@ -27,12 +27,11 @@ from tests.model.test_engine_against_interpreter import BEYOND_RINGS, VIEWS
 from tests.support.projects import Row
 from tests.support.random_derivations import derived_programs
 from tests.support.random_programs import m3_programs, sql_views
+from tests.support.sampling import sampled
 from tests.support.waiting import Case, InStages, anomalies, barriers_in_force, play
 from tests.support.waiting_cases import case, example, sealed, tpch
 
 SEEDS = range(int(os.environ.get("BARRIERS", "1")))
-#: Of these the plan is looked at, and nothing played, unless ``BARRIERS`` is set: they are as the sums and the joins.
-ALIKE = () if "BARRIERS" in os.environ else ("TPC-H Q1", "TPC-H Q3")
 HOUR = datetime.datetime(2026, 1, 1)
 COUNTS = {"counts": "SELECT campaign, COUNT(*) AS n FROM clicks GROUP BY campaign"}
 RATES = {
@@ -99,6 +98,9 @@ CASES: Mapping[str, tuple[Callable[[], Case], Mapping[str, int]]] = {
     "sealed, and derived": (lambda: sealed("first", FIRST), {**ALWAYS, "refresh": 0, "value-vote": 0}),
 }
 
+#: Of the others the plan is looked at.
+PLAYED = sampled(CASES, 3)
+
 
 @pytest.mark.parametrize("name", CASES)
 def test_exactly_the_barriers_of_the_plan_are_needed(name: str, tmp_path: Path) -> None:
@@ -107,7 +109,7 @@ def test_exactly_the_barriers_of_the_plan_are_needed(name: str, tmp_path: Path) 
     (tmp_path / "plan").mkdir()
     program = build_program(judged.make(tmp_path / "plan"))
     assert {b.name for b in barriers_in_force(judged, tmp_path / "plan")} == set(seeds)
-    if name in ALIKE:
+    if name not in PLAYED:
         return
     for seed in SEEDS:
         assert not seen(judged, program, tmp_path / f"all-{seed}", seed)

@@ -14,7 +14,7 @@ from cumulus_ops.epochs import backups
 from tests.support.losses import LOSSES, World
 from tests.support.services import PostgreSQL, postgresql
 
-FIRST, COUNT = int(os.environ.get("SEED", "0")), int(os.environ.get("LOSSES", "3"))
+FIRST, COUNT = int(os.environ.get("SEED", "0")), int(os.environ.get("LOSSES", "1"))
 
 
 @pytest.fixture(autouse=True)

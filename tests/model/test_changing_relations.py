@@ -21,7 +21,7 @@ from tests.support.random_programs import RELATIONS
 from tests.support.worlds import World, play
 
 #: `DEPLOYMENTS=200` plays more of them.
-SEEDS = int(os.environ.get("DEPLOYMENTS", "4"))
+SEEDS = int(os.environ.get("DEPLOYMENTS", "2"))
 WIDER = {
     INT: decimal(19, 0),
     decimal(19, 0): decimal(22, 2),

@@ -37,7 +37,7 @@ from tests.support.random_programs import RELATIONS
 PAST = Rhythm(datetime.datetime(2020, 1, 1, tzinfo=datetime.UTC), datetime.timedelta(seconds=30), 3)
 NONE = datetime.timedelta(0)
 MOST = 5  # coordinators
-EXAMPLES = int(os.environ.get("COMINGS", "5"))  # for each program
+EXAMPLES = int(os.environ.get("COMINGS", "2"))  # for each program
 PROGRAMS = {
     "sql": {"views": {name: VIEWS[name] for name in ("join", "chain")}},
     "ordered": {"program": ORDERED.format(semantics="SEQUENTIAL")},

@@ -22,7 +22,7 @@ from cumulus_ops.sources.debezium.source import DebeziumSettings, DebeziumStream
 from tests.support.debezium import LINES, ORDERS, TABLES, Change, Connector, text_of
 from tests.support.source_contract import parts_of
 
-EXAMPLES = int(os.environ.get("EXAMPLES", "15"))
+EXAMPLES = int(os.environ.get("EXAMPLES", "6"))
 RELATIONS = {r.name: r for r in (ORDERS, LINES)}
 NOON = datetime.datetime(2024, 2, 29, 12)
 Row = tuple[Any, ...]

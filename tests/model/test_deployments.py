@@ -14,7 +14,7 @@ from tests.support.sequential_worlds import SequentialWorld
 from tests.support.worlds import World, play
 
 #: `DEPLOYMENTS=200` plays more of them.
-SEEDS = int(os.environ.get("DEPLOYMENTS", "4"))
+SEEDS = int(os.environ.get("DEPLOYMENTS", "2"))
 
 
 @pytest.mark.parametrize("seed", range(SEEDS))

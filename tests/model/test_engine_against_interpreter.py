@@ -248,7 +248,7 @@ def _exact(value: object) -> object:
 
 
 #: More with `EXAMPLES=200 pytest tests/model/test_engine_against_interpreter.py`.
-EXAMPLES = int(os.environ.get("EXAMPLES", "4"))
+EXAMPLES = int(os.environ.get("EXAMPLES", "2"))
 QUICK = settings(
     max_examples=EXAMPLES, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large]
 )

@@ -17,7 +17,7 @@ from tests.support.histories import Local, Played, play
 from tests.support.projects import make_project
 from tests.support.simulated import Simulated, simulate
 
-SEEDS = range(int(os.environ.get("HISTORIES", "2")))
+SEEDS = range(int(os.environ.get("HISTORIES", "1")))
 
 
 def agree(program: Program, played: Played, simulated: Simulated) -> None:

@@ -36,7 +36,7 @@ from tests.support.projects import Event, as_row, interpret
 from tests.support.sealed import append_sealing, sealed_project
 
 #: More with `FINALS=100 pytest tests/model/test_final_partitions.py`.
-HISTORIES, STEPS = int(os.environ.get("FINALS", "2")), 40
+HISTORIES, STEPS = int(os.environ.get("FINALS", "1")), 40
 COORDINATORS = 2
 CAMPAIGNS = (1, 2, 3, None)
 ACTIONS = (

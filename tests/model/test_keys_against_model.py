@@ -45,7 +45,7 @@ RELATIONS = (
     Relation("bag", (Column("x", INT), Column("y", DOUBLE.with_null()))),
 )
 #: Shrinking takes minutes: a failing case is small enough.
-EXAMPLES = int(os.environ.get("EXAMPLES", "6"))
+EXAMPLES = int(os.environ.get("EXAMPLES", "3"))
 PHASES = (Phase.explicit, Phase.reuse, Phase.generate)
 KEYS = {"one": [0, 1, -(2**63)], "two": [(0, 0), (1, 5), (-1, 2**40)], "text": ["", "a", "x" * 700]}
 VALUES = {"one": [None, 1, 2], "two": [None, "", "b"], "text": [None, 1, 2], "bag": [None, 0.5]}

@@ -16,7 +16,7 @@ from m3.recovery.messages import Data
 from m3.recovery.node import Node
 from tests.support.recoveries import World, draw_diamond, draw_world
 
-COUNT = int(os.environ.get("RECOVERIES", "25"))
+COUNT = int(os.environ.get("RECOVERIES", "10"))
 SEED = int(os.environ.get("SEED", "0"))
 
 

@@ -32,7 +32,7 @@ from m3.program import Column, Relation
 from tests.support.catalogs import PROGRAM, set_aside
 from tests.support.projects import make_project
 
-EXAMPLES = int(os.environ.get("EXAMPLES", "6"))
+EXAMPLES = int(os.environ.get("EXAMPLES", "3"))
 PHASES = (Phase.explicit, Phase.reuse, Phase.generate)
 RELATIONS = (
     Relation("clicks", (Column("id", INT), Column("campaign", STRING.with_null()), Column("price", decimal(4, 2)))),

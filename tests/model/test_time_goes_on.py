@@ -20,6 +20,7 @@ from m3 import parse
 from m3.clock import CLOCK
 from tests.model.test_engine_against_interpreter import QUICK, World, _play
 from tests.support.projects import interpret, make_project
+from tests.support.sampling import sampled
 from tests.support.sharing import initialise_again
 
 RELATIONS = parse(
@@ -115,7 +116,7 @@ def _play_in(folder: str, texts: Mapping[str, str], data: st.DataObject, *, shar
         _play(Asking(rt, rows=rows), data)
 
 
-@pytest.mark.parametrize("name", VIEWS)
+@pytest.mark.parametrize("name", sampled(VIEWS, 2))
 @settings(QUICK)
 @given(data=st.data())
 def test_snapshots_are_right_whatever_ticks_come(name: str, data: st.DataObject) -> None:

@@ -39,7 +39,7 @@ from tests.support.projects import make_project
 from tests.support.random_programs import RELATIONS
 from tests.unit.repair.test_any_file_is_lost import SPOILS, forget, looks
 
-FIRST, COUNT = int(os.environ.get("SEED", "0")), int(os.environ.get("TWO_LOST", "2"))
+FIRST, COUNT = int(os.environ.get("SEED", "0")), int(os.environ.get("TWO_LOST", "1"))
 ORDERS = Relation("orders", (Column("id", INT), Column("a", INT), Column("price", INT)), ("id",))
 KEYED = (
     "SELECT a, SUM(price) AS total, COUNT(*) AS n FROM orders GROUP BY a",

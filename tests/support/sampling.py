@@ -6,11 +6,15 @@ import os
 from collections.abc import Iterable
 from typing import TypeVar
 
-__all__ = ["WHOLE", "sampled"]
+import pytest
+
+__all__ = ["WHOLE", "deep", "sampled"]
 
 T = TypeVar("T")
 #: Whether nothing is left out: ``make test-deep`` asks for it.
 WHOLE = os.environ.get("WHOLE") == "1"
+#: For a test of which others ask a smaller question.
+deep = pytest.mark.skipif(not WHOLE, reason="WHOLE=1 asks for it")
 
 
 def sampled(items: Iterable[T], every: int, first: int = 0) -> list[T]:

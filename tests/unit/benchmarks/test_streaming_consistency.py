@@ -31,7 +31,7 @@ def test_the_total_is_0_in_every_state(tmp_path: Path) -> None:
 def test_money_that_is_lost_is_noticed_everywhere(tmp_path: Path) -> None:
     project = bank_project(tmp_path, views=VIEWS)
     lossy = project.views | {"debits": project.views["debits"].replace("GROUP", "WHERE amount > 100 GROUP")}
-    found = played(dataclasses.replace(project, views=lossy), Scenario(4_000, 3))
+    found = played(dataclasses.replace(project, views=lossy), Scenario(2_000, 3))
     wrong = found.snapshots
     assert wrong.total == wrong.published == wrong.balances == wrong.epochs
     assert found.summary()["tentative"]["total_not_0"] == len(found.readings)

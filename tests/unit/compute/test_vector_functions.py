@@ -97,7 +97,7 @@ def read_back(scalar: Scalar) -> Scalar:
     return parse(text).triggers[0].statements[0].conditions[0].args[0]
 
 
-CALLS = int(os.environ.get("CALLS", "8"))
+CALLS = int(os.environ.get("CALLS", "3"))
 RELAXED = [HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.filter_too_much]
 
 

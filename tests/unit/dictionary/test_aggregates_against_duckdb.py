@@ -18,6 +18,7 @@ from m3.evaluate import FAILURES
 from m3.interpreter import Interpreter
 from m3.program import Column, Relation
 from tests.support.forms import FAILED, NAMES, TYPES, agree, all_rows, arrow_rows, choices_of
+from tests.support.sampling import WHOLE, sampled
 
 ROWS = all_rows(45)
 #: Groups: of nine rows, and one without values.
@@ -103,6 +104,11 @@ DIFFERS: Mapping[str, str] = {
 }
 
 
+def said(text: str, kinds: Mapping[str, str]) -> str:
+    """What a form of such arguments is called."""
+    return f"{text} of {', '.join(kinds.values())}"
+
+
 def same(a: Any, b: Any) -> bool:
     """Whether two values are the same, up to the digits that DuckDB has of averages and what it interpolates."""
     if isinstance(a, int | float | Decimal) and isinstance(b, int | float | Decimal) and not isinstance(a, bool):
@@ -121,7 +127,9 @@ def connection() -> duckdb.DuckDBPyConnection:
 def test_aggregates_and_windows_are_duckdbs(connection: duckdb.DuckDBPyConnection) -> None:
     wrong: dict[str, list[Any]] = {}
     compared = 0
-    for _, text, kinds in forms():
+    differing = [(text, kinds) for _, text, kinds in forms() if said(text, kinds) in DIFFERS]
+    chosen = sampled(((text, kinds) for _, text, kinds in forms() if said(text, kinds) not in DIFFERS), 4)
+    for text, kinds in [*chosen, *differing]:
         there = theirs(connection, text, kinds)
         here = ours(text, kinds) if there is not None else None
         if here is None or there is None:
@@ -129,6 +137,6 @@ def test_aggregates_and_windows_are_duckdbs(connection: duckdb.DuckDBPyConnectio
         compared += 1
         pairs = [(here.get(k, FAILED), there.get(k, FAILED)) for k in sorted({*here, *there})]
         if not all(same(a, b) for a, b in pairs):
-            wrong[f"{text} of {', '.join(kinds.values())}"] = [p for p in pairs if not same(*p)][:2]
+            wrong[said(text, kinds)] = [p for p in pairs if not same(*p)][:2]
     assert set(wrong) == set(DIFFERS), wrong
-    assert compared > 250
+    assert compared > (250 if WHOLE else 60)

@@ -24,7 +24,7 @@ from tests.unit.m3.test_sql_mutations import mutated
 from tests.unit.m3.test_sql_views import SMALL
 
 #: How many calls, and how many mutated queries, are tried: ANSWERS=57000 tries each call.
-ANSWERS = int(os.environ.get("ANSWERS", "500"))
+ANSWERS = int(os.environ.get("ANSWERS", "200"))
 SEED = int(os.environ.get("SEED", "1"))
 DIALECTS = (None, "postgres", "spark", "duckdb", "mysql", "tsql", "snowflake", "bigquery", "trino")
 ARGUMENTS = ("", "x", "s", "k, x", "s, s", "s, k, 1", "d, d", "*", "k, k, x, s", "distinct s", "s, 'a'")

@@ -59,7 +59,7 @@ DOUBLES = [1e308, -5e-324, 0.0, float("inf"), float("nan")]
 VALUES = {"int": INTS, "bool": [True], "date": MOMENTS[:2], "number": NUMBERS, "numeric": NUMBERS, "double": DOUBLES, "moment": MOMENTS, "timestamp": MOMENTS[2:]}  # fmt: skip
 SMALL, LARGE = 1_000, 16_000
 #: Combinations of each function.
-TRIED = int(os.environ.get("COSTS", "12"))
+TRIED = int(os.environ.get("COSTS", "5"))
 #: So many bytes a process may add, and so many seconds compute, whatever it is given.
 MEMORY, SECONDS = 2 * 2**30, 120
 

@@ -97,7 +97,7 @@ def silent(name: str, given: str, form: str, means: Callable[[str], str | None])
 
 @pytest.mark.parametrize("dialect", DIALECTS)
 def test_no_function_has_an_argument_that_nobody_reads(dialect: str | None) -> None:
-    calls = itertools.product(sampled(functions(dialect), 4), GIVEN)
+    calls = itertools.product(sampled(functions(dialect), 12), GIVEN)
     assert [c for name, given in calls for c in silent(name, given, "{}({})", lambda x: scalar(x, dialect))] == []
 
 
@@ -108,7 +108,7 @@ OF_MANY_ROWS = ("{}({})", "{}({}) FILTER (WHERE b)", "{}({}) OVER (ORDER BY i)")
 @pytest.mark.parametrize("dialect", DIALECTS)
 def test_no_aggregate_and_no_window_function_has_one(dialect: str | None, form: str) -> None:
     first = DIALECTS.index(dialect) + 2 * OF_MANY_ROWS.index(form)  # each function in two of the twelve cases
-    calls = itertools.product(sampled([name for name in AGGREGATES if name != "count"], 6, first), OF_GROUPS)
+    calls = itertools.product(sampled([name for name in AGGREGATES if name != "count"], 18, first), OF_GROUPS)
     assert [c for name, given in calls for c in silent(name, given, form, lambda x: compiled(x, dialect))] == []
 
 
@@ -152,7 +152,7 @@ IDLE = {
 @pytest.mark.parametrize("dialect", ["postgres", "spark", "duckdb"])
 def test_no_word_within_a_call_is_dropped(dialect: str, over: str) -> None:
     first = DIALECTS.index(dialect)  # each function in two of the six cases
-    calls = itertools.product(sampled(AGGREGATES, 3, first), ("s", "i", "b", "i, 2", "i, i", "s, 'a'", ""))
+    calls = itertools.product(sampled(AGGREGATES, 9, first), ("s", "i", "b", "i, 2", "i, i", "s, 'a'", ""))
     assert [call for name, given in calls for call in unchanged(name, given, over, dialect)] == []
 
 
@@ -184,7 +184,7 @@ def test_functions_of_one_row_take_no_words_of_aggregates(form: str) -> None:
         "lpad",
     )
     given_ = ("s", "i", "s, s", "s, i", "f, i", "b, s, s", "s, i, s")
-    for name, given in sampled(itertools.product(names, given_), 4):
+    for name, given in sampled(itertools.product(names, given_), 12):
         assert [d for d in DIALECTS if compiled(form.format(name, given), d) is not None] == [], (name, given)
 
 
