@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 from hypothesis import given
@@ -9,15 +10,18 @@ from hypothesis import strategies as st
 
 from cumulus_ops.catalog.records import LogFile
 from cumulus_ops.compute.apply import ApplyTask
-from cumulus_ops.compute.reading import BatchRef
-from cumulus_ops.compute.spark import STATEMENTS_PER_EVENT, WORK_OF_SEVERAL, count_events, count_tasks
+from cumulus_ops.compute.reading import STATEMENTS_PER_EVENT, BatchRef, rows_at_once, rows_within
+from cumulus_ops.compute.spark import WORK_OF_SEVERAL, count_events, count_tasks
 from cumulus_ops.layout.plans import plan_program
+from cumulus_ops.opening.runtime import initialise, open_runtime
 from cumulus_ops.project.settings import ExecutorSettings
 from m3 import compile_views
 from m3.datatypes import INT
 from m3.program import Column, Relation
+from tests.support.projects import make_project
 
 SAVED = ExecutorSettings().rows_per_task
+SALE, NOTE = (Relation(name, (Column("k", INT), Column("v", INT))) for name in ("sale", "note"))
 EVENTS, CORES = st.integers(0, 10**8), st.integers(1, 64)
 
 
@@ -41,9 +45,8 @@ def test_two_cores_split_a_batch_of_two_million_and_four_one_of_a_million() -> N
 
 
 def test_events_that_many_statements_meet_count_for_more() -> None:
-    sale, note = (Relation(name, (Column("k", INT), Column("v", INT))) for name in ("sale", "note"))
     views = {f"v{n}": f"SELECT k + {n} AS k, SUM(v * k) AS s FROM sale GROUP BY k + {n}" for n in range(40)}
-    plan = plan_program(compile_views("test", (sale, note), views), "batch")
+    plan = plan_program(compile_views("test", (SALE, NOTE), views), "batch")
     statements = sum(len(plan.statements[name]) for name in plan.base)
     assert statements > 2 * STATEMENTS_PER_EVENT
 
@@ -52,5 +55,16 @@ def test_events_that_many_statements_meet_count_for_more() -> None:
         task = ApplyTask(plan, Path(), BatchRef(1, 0, 0, (file,), 0, 0, rows), ())
         return count_events(task, plan.base)
 
+    assert rows_at_once(plan, 1 << 30) == rows_within(1 << 30) * STATEMENTS_PER_EVENT // statements
     assert counted("sale", 700) == 700 * statements // STATEMENTS_PER_EVENT
     assert counted("note", 700) == 700  # nothing meets them, but they have to be read
+
+
+def test_a_batch_has_as_many_rows_as_there_is_memory_for(tmp_path: Path) -> None:
+    """Unless the project says how many, and never fewer than a million. How a drop is read, and the files that it becomes, do not depend on it."""
+    project = make_project(tmp_path, [SALE], views={"v": "SELECT k, SUM(v) AS s FROM sale GROUP BY k"})
+    initialise(project)
+    for memory, said, rows in ((8 << 30, None, rows_within(8 << 30)), (256 << 20, None, 1_000_000), (8 << 30, 5, 5)):
+        with open_runtime(replace(project, memory=memory, batch_rows=said)) as rt:
+            assert rt.batch_rows == rows
+            assert rt.project.least_batch_rows == (said or 1_000_000)

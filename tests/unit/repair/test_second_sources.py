@@ -8,6 +8,7 @@ from pathlib import Path
 import pyarrow as pa
 from deltalake import DeltaTable, write_deltalake
 
+from cumulus_ops.append.append import append_delivery
 from cumulus_ops.epochs.driver import run_waiting
 from cumulus_ops.opening.runtime import Runtime, initialise, open_runtime
 from cumulus_ops.project.project_file import load_project
@@ -35,6 +36,23 @@ def test_a_source_hands_over_once_more(tmp_path: Path) -> None:
         file = lose_log(rt, "number", 0)
         (done,) = recover(rt).outcome.done
         assert done[1] == "read again from line-0, byte for byte what it was"
+        assert file.exists()
+        assert fsck(rt).damages == ()
+
+
+def test_a_drop_may_be_cut_into_other_batches_by_now(tmp_path: Path) -> None:
+    """As when it was appended with less memory, or by a program that does more for an event."""
+    project = project_in(tmp_path / "shop")
+    initialise(project)
+    with open_runtime(project) as rt:
+        land(project, 0)
+        (delivery,) = rt.sources.pending(0)
+        batches = append_delivery(project, rt.catalog, 0, delivery, batch_rows=1)
+        assert len(batches) > 1
+        run_waiting(rt, validating=False)
+        (last,) = rt.catalog.log.files_of(batches[-1:])[batches[-1]]
+        file = lose_log(rt, last.relation, 0)
+        assert recover(rt).outcome.left == ()
         assert file.exists()
         assert fsck(rt).damages == ()
 
