@@ -21,7 +21,9 @@ use_memory()  # before pytest asks where temporary folders lie
 share_bytecode()
 os.environ.setdefault("PYSPARK_PYTHON", sys.executable)  # Spark's workers must find this environment's packages
 #: Spark's JVM compiles each of many small plans, and runs it once: its second compiler and its parallel collector cost more than half of its time (39.6 s of a processor, and 16.9 s without).
-os.environ.setdefault("SPARK_SUBMIT_OPTS", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
+JVM = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
+os.environ.setdefault("SPARK_SUBMIT_OPTS", f'{JVM} -Dspark.executor.extraJavaOptions="{JVM}"')
+os.environ.setdefault("SPARK_DAEMON_JAVA_OPTS", JVM)  # of a cluster's master and workers
 
 #: What the tests draw at random is the same in each run, and little, so that a change that fails is the change's fault. ``--hypothesis-profile=random`` draws anew, and much more.
 #: No example is judged by how long it takes: a busy machine would fail.

@@ -73,7 +73,8 @@ def demo(tmp_path_factory):
     """`cumulus demo` on a little data, up until its table is printed; stopped by Ctrl-C, leaving nothing behind."""
     home, port = tmp_path_factory.mktemp("home"), free_port()
     command = [str(Path(sys.executable).with_name("cumulus")), "demo", "--scale-factor", "0.01", "--epochs", "2"]
-    options = ["--epoch-seconds", "9", "--port", str(port), "--home", str(home)]
+    # Shorter epochs, of which each has its tasks and its proof, would keep the processors busy while pages are looked at.
+    options = ["--epoch-seconds", "30", "--port", str(port), "--home", str(home)]
     process = subprocess.Popen(
         [*command, *options], cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, env={**os.environ}
     )

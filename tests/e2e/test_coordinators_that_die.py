@@ -25,6 +25,7 @@ from tests.support.drops import make_shop
 from tests.support.leases import has_been_awaited, lapse
 from tests.support.logs import logged_events, logged_maps
 from tests.support.projects import engine_maps
+from tests.support.sampling import sampled
 from tests.support.services import postgresql
 
 PERIODS = 4
@@ -32,7 +33,7 @@ MakeProject = Callable[[Path], Project]
 
 
 SQLITE, POSTGRESQL = "sqlite", pytest.param("postgresql", marks=pytest.mark.postgres)
-BOTH = pytest.mark.parametrize("make_project", [SQLITE, POSTGRESQL], indirect=True)
+BOTH = pytest.mark.parametrize("make_project", sampled([POSTGRESQL, SQLITE], 2), indirect=True)
 
 
 def on(database: str, *places: str) -> list[object]:

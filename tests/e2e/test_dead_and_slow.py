@@ -19,6 +19,7 @@ from tests.support.children import apply_drops, start, wait, wait_until_stopped
 from tests.support.drops import make_shop
 from tests.support.leases import lapse
 from tests.support.projects import engine_maps
+from tests.support.sampling import sampled
 
 #: Of two coordinators, these are more batches than runs that are left alone: they merge.
 PERIODS = RUNS // 2 + 2
@@ -81,7 +82,7 @@ def test_a_coordinator_that_was_killed_holds_merging_back_only_while_its_lease_l
         assert _end_epoch(rt) == expected
 
 
-@pytest.mark.parametrize("place", ["append.before-commit", "apply.before-files", "apply.before-commit"])
+@pytest.mark.parametrize("place", sampled(["append.before-commit", "apply.before-files", "apply.before-commit"], 2))
 def test_a_process_that_stood_still_while_others_went_on_does_its_step_again(
     place: str, tmp_path: Path, expected: object
 ) -> None:

@@ -25,6 +25,7 @@ from tests.support.children import finish_epochs, start, wait
 from tests.support.keyed import Change, Model, living, net, require_sound
 from tests.support.logs import logged_maps
 from tests.support.projects import engine_maps, make_project
+from tests.support.sampling import sampled
 
 EPOCHS, PERIODS = 2, 8
 ACCOUNT = Relation("account", (Column("id", INT), Column("owner", STRING), Column("cents", INT)), ("id",))
@@ -114,7 +115,9 @@ def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> dict[str, object]:
     return outcome
 
 
-@pytest.mark.parametrize("fault", ["append.before-commit", "append.after-commit", "apply.before-commit", *KEY_POINTS])
+@pytest.mark.parametrize(
+    "fault", sampled(["append.before-commit", "append.after-commit", "apply.before-commit", *KEY_POINTS], 2)
+)
 def test_what_is_killed_and_run_again_judges_alike(fault: str, undisturbed: dict[str, object], tmp_path: Path) -> None:
     project = _make(tmp_path)
     assert wait(start(finish_epochs, project, EPOCHS, fault)) == -signal.SIGKILL, "the fault point was not reached"

@@ -31,6 +31,7 @@ from tests.support.drops import RELATIONS, write_drops
 from tests.support.logs import logged_maps
 from tests.support.losing import lose
 from tests.support.projects import engine_maps, make_project
+from tests.support.sampling import sampled
 
 VIEWS = {
     "total": "SELECT ck, SUM(price) AS total FROM orders JOIN item ON item.ok = orders.ok GROUP BY ck",
@@ -137,7 +138,7 @@ def wake(child: BaseProcess) -> None:
     os.kill(child.pid, signal.SIGCONT)
 
 
-@pytest.mark.parametrize("pause", ["repair.before-commit", "repair.after-commit"])
+@pytest.mark.parametrize("pause", sampled(["repair.before-commit", "repair.after-commit"], 2))
 def test_a_deployment_waits_for_a_recovery(shop: Shop, pause: str) -> None:
     shop.lose(any_run)
     recovery = stopped(recover_apart, shop.old, pause)
@@ -156,7 +157,7 @@ def test_a_deployment_waits_for_a_recovery(shop: Shop, pause: str) -> None:
     shop.check()
 
 
-@pytest.mark.parametrize("pause", ["switch.begun", "switch.before-commit"])
+@pytest.mark.parametrize("pause", sampled(["switch.begun", "switch.before-commit"], 2))
 def test_a_recovery_waits_for_a_switch_and_repairs_what_the_revision_before_has(shop: Shop, pause: str) -> None:
     shop.lose(of_what_goes)
     deployment = stopped(deploy_apart, shop.new, pause)
@@ -188,7 +189,7 @@ def test_a_recovery_does_not_wait_for_a_switch_whose_process_is_dead(shop: Shop)
     shop.check()
 
 
-@pytest.mark.parametrize("pause", ["fill.before-commit", "fill.after-commit"])
+@pytest.mark.parametrize("pause", sampled(["fill.before-commit", "fill.after-commit"], 2, 1))
 def test_a_recovery_goes_on_beside_a_deployment_that_fills(shop: Shop, pause: str) -> None:
     """What is filled already may be lost, too."""
     deployment = stopped(deploy_apart, shop.new, pause)

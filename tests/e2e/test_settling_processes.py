@@ -16,6 +16,7 @@ from cumulus_ops.project.settings import CorrectionSettings, Project
 from tests.support.children import apply_drops, start, wait
 from tests.support.drops import make_shop
 from tests.support.projects import engine_maps
+from tests.support.sampling import sampled
 
 DROPS = 4
 AT_ONCE, LATER = (CorrectionSettings(datetime.timedelta(seconds=s)) for s in (0, 3600))
@@ -55,7 +56,7 @@ def test_who_applies_leaves_nothing_unsettled_behind(tmp_path: Path, expected: o
         assert engine_maps(rt) == expected
 
 
-@pytest.mark.parametrize("fault", ["correct.before-files", "correct.before-commit", "correct.after-commit"])
+@pytest.mark.parametrize("fault", sampled(["correct.before-files", "correct.before-commit", "correct.after-commit"], 2))
 def test_what_a_killed_correction_leaves_others_do(fault: str, tmp_path: Path, expected: object) -> None:
     project = _project(tmp_path, LATER)
     with open_runtime(project, "inprocess") as rt:

@@ -24,7 +24,7 @@ from tests.support.summed import summed_maps
 #: More, and others each time, with `EXAMPLES=2000 pytest tests/model/test_confluence_against_orders.py`.
 EXAMPLES = os.environ.get("EXAMPLES")
 QUICK = settings(
-    max_examples=int(EXAMPLES or 25),
+    max_examples=int(EXAMPLES or 10),
     derandomize=EXAMPLES is None,
     deadline=None,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],

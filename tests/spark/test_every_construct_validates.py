@@ -1,6 +1,6 @@
 """Every function, operator and aggregate, on every type, in every dialect, is proved right, and damage is found in each.
 
-The snapshots are the interpreter's. A run takes one dialect, and of the hundreds of scalars each third (``WHOLE=1``: all of them); all dialects:
+The snapshots are the interpreter's. A run takes one dialect, and a part of the hundreds of expressions (``WHOLE=1``: all of them); all dialects:
 ``CONSTRUCT_DIALECTS=all WHOLE=1 pytest tests/spark/test_every_construct_validates.py`` (``CONSTRUCT_SEED`` for other rows).
 """
 
@@ -42,6 +42,8 @@ pytestmark = pytest.mark.spark
 SEED = int(os.environ.get("CONSTRUCT_SEED", "0"))
 CHOSEN = os.environ.get("CONSTRUCT_DIALECTS", "postgres")
 TABLES = {TABLE: rows(SEED), DOUBLES_TABLE: double_rows(SEED)}
+#: Of the expressions of a kind a run takes each third, of the many scalars and of whole queries fewer.
+EVERY = {"scalars": 9, "queries": 6}
 #: What is an error for rows of the table in T-SQL and BigQuery: lengths below 0.
 FAILING = ("LEFT(s, i - 2)", "RIGHT(s, i - 2)", "LEFT(CAST(s AS STRING), i - 2)")
 ASKED = DIALECTS if CHOSEN == "all" else [None if d == "generic" else d for d in CHOSEN.split(",")]
@@ -68,11 +70,11 @@ def _compiles(sql: str, dialect: str | None) -> bool:
 def queries(kind: str, dialect: str | None) -> Iterator[str]:
     """The views of one kind: their expressions, as far as the dialect has them, some to a view."""
     if kind == "queries":
-        yield from (q for q in sampled(QUERIES, 2) if _compiles(q, dialect))
+        yield from (q for q in sampled(QUERIES, EVERY[kind]) if _compiles(q, dialect))
         return
     form, expressions = CONSTRUCTS[kind]
     failing = FAILING if dialect in ("tsql", "bigquery") else ()
-    chosen = sampled(expressions, 3) if kind == "scalars" else expressions
+    chosen = sampled(expressions, EVERY.get(kind, 3))
     known = [e for e in chosen if e not in failing and _compiles(form.format(f"{e} AS c"), dialect)]
     for start in range(0, len(known), WIDTH):
         yield form.format(", ".join(f"{e} AS c{i}" for i, e in enumerate(known[start : start + WIDTH])))

@@ -22,6 +22,7 @@ from cumulus_ops.query.answers import SealedView, read_final_rows
 from cumulus_ops.validation import finals
 from cumulus_ops.validation.finals import validate_finals
 from tests.support.projects import Event
+from tests.support.sampling import deep
 from tests.support.sealed import SEALED, append_sealing, sealed_project
 
 pytestmark = pytest.mark.spark
@@ -48,6 +49,7 @@ def outcomes(rt: Runtime) -> dict[tuple[str, str], str | None]:
     return {(f.view, f.value): f.verdict for f in rt.catalog.finals.finals()}
 
 
+@deep
 def test_rows_that_show_a_form_of_the_value_equal_their_recomputation(tmp_path: Path, spark: SparkSession) -> None:
     views = {
         "texts": "SELECT 'c' || CAST(campaign AS STRING) AS c, COUNT(*) AS n FROM clicks GROUP BY 1",

@@ -25,6 +25,7 @@ from m3 import compile_views
 from m3.datatypes import DOUBLE, INT, Type, decimal
 from m3.interpreter import Interpreter
 from m3.program import Column, Relation
+from tests.support.sampling import deep
 from tests.support.services import postgresql
 
 N = Relation(
@@ -176,6 +177,7 @@ def test_postgres(postgres: Database) -> None:
     judge(postgres)
 
 
+@deep
 @pytest.mark.spark
 def test_spark(in_spark: Database) -> None:
     judge(in_spark)

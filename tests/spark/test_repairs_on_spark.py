@@ -21,6 +21,7 @@ from tests.support.drops import VIEWS, make_shop
 from tests.support.hashed import check_hashes, hashes_of_copies
 from tests.support.logs import logged_events
 from tests.support.projects import engine_maps, interpret, oracle_maps
+from tests.support.sampling import sampled
 from tests.unit.repair.test_any_file_is_lost import flip_all, forget, looks
 
 pytestmark = pytest.mark.spark
@@ -79,7 +80,7 @@ def choose(rt: Runtime, what: str) -> set[str]:
     return {rt.catalog.net_tables.all()[0].path}
 
 
-@pytest.mark.parametrize("what", LOST)
+@pytest.mark.parametrize("what", sampled(LOST, 2))
 def test_what_is_lost_is_made_again_on_spark(
     what: str, project: Project, spark: SparkSession, monkeypatch: pytest.MonkeyPatch
 ) -> None:

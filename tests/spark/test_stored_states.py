@@ -13,11 +13,13 @@ from cumulus_ops.epochs.driver import run_waiting
 from cumulus_ops.opening.runtime import initialise, open_runtime
 from cumulus_ops.project.settings import ExecutorSettings
 from cumulus_ops.validation.run import validate
+from tests.support.sampling import deep
 from tests.support.states import add_epoch, restore
 
 pytestmark = pytest.mark.spark
 
 
+@deep
 def test_snapshots_of_a_stored_state_are_proved(spark: SparkSession, tmp_path: Path) -> None:
     project = restore("shop", tmp_path)
     initialise(project)

@@ -12,10 +12,12 @@ from benchmarks.experiments.bank import VIEWS, Scenario, bank_project, play
 from cumulus_ops.compute.spark import SparkExecutor
 from cumulus_ops.opening.runtime import initialise, open_runtime
 from cumulus_ops.project.settings import ExecutorSettings
+from tests.support.sampling import deep
 
 pytestmark = pytest.mark.spark
 
 
+@deep
 def test_the_total_is_0_in_every_state_on_spark(spark: SparkSession, tmp_path: Path) -> None:
     project = bank_project(tmp_path, coordinators=2, views=VIEWS)
     initialise(project)

@@ -16,6 +16,7 @@ from m3.datatypes import INT, STRING
 from m3.program import Column, Relation
 from tests.support.judged import judged
 from tests.support.odd_texts import ODD_TEXTS
+from tests.support.sampling import sampled
 
 pytestmark = pytest.mark.spark
 
@@ -114,9 +115,9 @@ def test_texts_are_proved_whatever_they_hold(session: SparkSession) -> None:
 
 
 def test_what_is_too_long_is_in_error_there_too(session: SparkSession) -> None:
-    views = [ViewToValidate("v", f"SELECT {e} AS c FROM t", (), None, error="it fails") for e in BEYOND]
+    views = [ViewToValidate("v", f"SELECT {e} AS c FROM t", (), None, error="it fails") for e in sampled(BEYOND, 4, 1)]
     verdicts = judged(session, views, [RELATION])
-    assert [v.outcome for v in verdicts] == ["in error"] * len(BEYOND), verdicts
+    assert [v.outcome for v in verdicts] == ["in error"] * len(views), verdicts
 
 
 def test_parts_of_texts_are_spark_s_own(session: SparkSession) -> None:

@@ -22,6 +22,7 @@ from cumulus_ops.opening.runtime import Runtime, initialise, open_runtime
 from cumulus_ops.project.settings import ExecutorSettings
 from cumulus_ops.validation.run import validate
 from tests.support.drops import make_shop
+from tests.support.sampling import deep
 
 pytestmark = pytest.mark.spark
 
@@ -68,6 +69,7 @@ def test_one_damaged_value_is_reported_and_nothing_else(spark: SparkSession, tmp
         assert report.docs_index.exists()
 
 
+@deep
 def test_a_damaged_element_of_a_list_is_reported(spark: SparkSession, tmp_path: Path) -> None:
     listed = "SELECT priority, ARRAY_AGG(price ORDER BY o.ok DESC) AS prices, COUNT(*) AS n FROM orders o JOIN item i ON o.ok = i.ok GROUP BY priority"
     project = make_shop(tmp_path, periods=3, views={"listed": listed})

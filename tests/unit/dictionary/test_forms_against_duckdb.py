@@ -29,6 +29,7 @@ from tests.support.forms import (
     judge,
     planted,
 )
+from tests.support.sampling import deep
 from tests.support.wrong_kernels import judge_mistakes, operations_of
 
 MOMENTS = (
@@ -197,6 +198,7 @@ BLIND = {
 }
 
 
+@deep
 def test_mistakes_of_kernels_are_noticed(answered: list[Asked]) -> None:
     found = judge_mistakes("duckdb", ROWS, answered)
     unnoticed = {(op, m) for op, mistakes in found.items() for m, noticed in mistakes.items() if not noticed}

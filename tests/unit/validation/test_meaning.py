@@ -19,6 +19,7 @@ from m3.program import Column, Relation
 from m3.scalars import OPERATIONS
 from m3.windows import FUNCTIONS as WINDOW_FUNCTIONS
 from tests.support.constructs import CONSTRUCTS, DIALECTS, DOUBLES_TABLE, QUERIES, TABLE, UNPROVED, operations
+from tests.support.sampling import deep
 
 RELATIONS = (
     Relation(
@@ -106,6 +107,7 @@ def test_views_that_read_views_are_recomputed_from_the_tables() -> None:
     assert "FROM `r`" in made
 
 
+@deep
 def test_every_operation_of_the_compiler_occurs_among_the_constructs() -> None:
     seen = {operation for text in QUERIES for operation in _operations_of(text, "postgres") or ()}
     for kind in ("aggregates", "windows"):
