@@ -146,6 +146,8 @@ def say_damaged(place: Place, what: str) -> IntegrityProblem:
     return IntegrityProblem(f"a stored run is damaged: {what}", kind="damaged-run", place=place.name, hint=place.hint)
 
 
+#: So many rows for each block, wherever they are, leave hardly one of a thousand blocks out.
+COVERING = 8
 #: As many distinct numbers at most are kept as a list, since a place is one byte then.
 LISTED = 256
 #: A run of fewer rows looks for no numbers, and no texts, that repeat: most runs are of a small batch, and merged soon.
@@ -179,8 +181,14 @@ class Array(NamedTuple):
     def at(self, rows: np.ndarray) -> np.ndarray:
         """The items at some rows."""
         if self.blocks is not None and self.blocks.unchecked:
+            if self.is_covered_by(len(rows)):
+                return self.all()[rows]
             self.blocks.check(self.offset + rows * self.data.itemsize)
         return self.data[rows]
+
+    def is_covered_by(self, rows: int) -> bool:
+        """Whether so many rows are in nearly all of its blocks, so that all are verified sooner than it is found out which they are in."""
+        return rows * BLOCK_BYTES >= self.data.nbytes * COVERING
 
     def all(self) -> np.ndarray:
         """All items, as a view."""

@@ -266,9 +266,9 @@ def search_codes(run: RunData, codes: Array, wanted: np.ndarray, side: Literal["
 def _search_distinct(run: RunData, codes: Array, wanted: np.ndarray, side: Literal["left", "right"]) -> np.ndarray:
     # The search itself may read codes that nobody has verified, and be led astray by them. But the fences are verified, and say whether the
     # answer is between the two that it should be: that part is verified, and an answer elsewhere is a damaged code.
+    if codes.blocks is None or not codes.blocks.unchecked or codes.is_covered_by(len(wanted)):
+        return codes.all().searchsorted(wanted, side)
     found = codes.data.searchsorted(wanted, side)
-    if codes.blocks is None or not codes.blocks.unchecked:
-        return found
     fences, part = run.fences, (found - 1) // FENCE_ROWS
     is_past = np.greater if side == "left" else np.greater_equal
     right = is_past(wanted, fences[part]) | (part < 0)
