@@ -363,7 +363,7 @@ def test_random_cases(seed: int) -> None:
     assert outcome.commits
 
 
-@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("seed", sampled(range(5), 2))
 def test_cycles_are_bounded_by_the_order(seed: int) -> None:
     """Example 3.2's maps read each other, which the paper excludes in general: epochs cannot be flushed down a cycle, but the end is right."""
     case = replace(draw_case(seed, OPTIMISTIC), program=paper("semester-3.2"), epochs=0, coordinators=3)

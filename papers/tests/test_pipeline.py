@@ -168,7 +168,7 @@ def test_two_switches_share_one_order() -> None:
     assert sorted(outcome.stamped) == [Version(2, 0, 1), Version(2, 1, 1)]
 
 
-@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("seed", sampled(range(5), 2))
 def test_after_reads_see_the_events_own_writes(seed: int) -> None:
     run_case(burst(PIPELINE, after_program(), seed), PIPELINE)
 

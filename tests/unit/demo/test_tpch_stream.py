@@ -21,6 +21,7 @@ from cumulus_ops.demo.tpch import TABLES, generate_tables, read_table
 from cumulus_ops.files.columns import m3_type
 from cumulus_ops.project.errors import InputProblem
 from m3.program import Column, Relation
+from tests.support.sampling import sampled
 
 EPOCHS, COORDINATORS = 3, 3
 VIEWS = Path(__file__).parents[3] / "examples" / "tpch" / "views"
@@ -97,7 +98,7 @@ def test_coordinators_change_epochs_one_per_period() -> None:
         assert moves == [period % COORDINATORS]
 
 
-@pytest.mark.parametrize("table", TABLES)
+@pytest.mark.parametrize("table", sampled(TABLES, 3))
 def test_no_prefix_of_the_versions_has_a_negative_multiplicity(log: duckdb.DuckDBPyConnection, table: str) -> None:
     columns = ", ".join(relation_columns(log, table))
     lowest = log.execute(

@@ -26,6 +26,7 @@ from m3.datatypes import STRING
 from m3.program import Column
 from tests.support.children import start, wait
 from tests.support.drops import make_shop
+from tests.support.sampling import sampled
 
 
 def run(project: Project) -> dict[str, pa.Table]:
@@ -170,7 +171,7 @@ def test_published_tables_that_are_gone_or_older_are_written_again(project: Proj
 
 
 @pytest.mark.parametrize("from_sources", [False, True])
-@pytest.mark.parametrize("fault", ANEW_POINTS)
+@pytest.mark.parametrize("fault", sampled(ANEW_POINTS, 2))
 def test_killed_at_each_place_it_can_be_begun_again(project: Project, fault: str, from_sources: bool) -> None:
     before = run(project)
     logs = len(list(project.state.rglob("*.parquet")))
@@ -266,7 +267,7 @@ def test_killed_while_it_begins_from_its_log_it_goes_on_and_from_the_sources_it_
 
 
 @pytest.mark.parametrize("from_sources", [False, True])
-@pytest.mark.parametrize("fault", ANEW_POINTS)
+@pytest.mark.parametrize("fault", sampled(ANEW_POINTS, 2, 1))
 def test_a_copy_can_be_begun_again_where_it_was_killed(
     project: Project, tmp_path: Path, fault: str, from_sources: bool
 ) -> None:

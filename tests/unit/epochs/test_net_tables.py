@@ -34,6 +34,7 @@ from m3.datatypes import BOOL, DATE, DOUBLE, INT, STRING, TIMESTAMP, decimal
 from m3.program import Column, Relation
 from tests.support.children import start, wait
 from tests.support.projects import Event, append_events, log_table, make_project
+from tests.support.sampling import sampled
 
 EVERY = Relation(
     "every",
@@ -99,7 +100,7 @@ def _plain(root: Path, files: list[LogFile]) -> pa.Schema:
     return pa.schema(list(types.items()))
 
 
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", sampled(range(4), 2))
 def test_net_rows_are_those_of_duckdb(tmp_path: Path, seed: int) -> None:
     random = Random(seed)
     files = _files(tmp_path, random, 5)
@@ -251,7 +252,7 @@ def _play(folder: Path, fault: str, epochs: int) -> None:
         commit(rt, epochs - 1)
 
 
-@pytest.mark.parametrize("fault", COMPACT_POINTS)
+@pytest.mark.parametrize("fault", sampled(COMPACT_POINTS, 2))
 def test_whoever_is_killed_leaves_nothing_wrong(tmp_path: Path, fault: str) -> None:
     project = make_project(tmp_path, (R, S), views=VIEWS, coordinators=1, retain=2)
     initialise(project)

@@ -21,6 +21,7 @@ from m3.program import Column, Program, Relation
 from tests.fuzz.queries import make_query
 from tests.fuzz.schema import RELATIONS as FUZZED
 from tests.fuzz.schema import make_batches
+from tests.support.sampling import sampled
 
 #: One relation, and a map m of which a test says what is added.
 ONE = "PROGRAM p SEMANTICS SNAPSHOT; RELATION r(a INT, b INT NULL); MAP m[k INT{key}] : INT; ON +r(a, b) {{ {adds} }}"
@@ -107,7 +108,7 @@ def test_another_map_that_needs_multiplying_out_changes_nothing() -> None:
     assert identities(alone)["m"] == identities(beside)["m"]
 
 
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", sampled(range(3), 3))
 def test_other_views_names_and_orders_change_nothing(seed: int) -> None:
     random = Random(seed)
     seeds = random.sample(range(500), 6)

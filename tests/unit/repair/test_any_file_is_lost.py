@@ -214,7 +214,7 @@ def test_any_one_file(case: Project, what: str, spoil: str) -> None:
 SMALL = ("seen.json", "notices.md", "begins.json", "sources/shop.installation")
 
 
-@pytest.mark.parametrize("spoil", SPOILS)
+@pytest.mark.parametrize("spoil", sampled(SPOILS, 2))
 def test_small_files_that_need_no_repair(case: Project, spoil: str) -> None:
     """Deleted, none is missed. Otherwise what a step does not write anew at once is found, and made again as the catalog has it."""
     state = case.state
@@ -296,7 +296,7 @@ def recover_and_die(project: Project, fault: str) -> None:
         recover(rt)
 
 
-@pytest.mark.parametrize("fault", REPAIR_POINTS)
+@pytest.mark.parametrize("fault", sampled(REPAIR_POINTS, 3, 1))
 def test_many_at_once_and_the_recovery_is_killed(case: Project, fault: str) -> None:
     """Each kind has lost one; whoever calls the command again goes on, and at once: the one before is dead, and the one after it dies at the same point."""
     for number, what in enumerate(

@@ -12,6 +12,7 @@ from cumulus_ops.epochs.minibatch import run_minibatch
 from cumulus_ops.opening.runtime import Runtime
 from cumulus_ops.repair.fsck import fsck
 from cumulus_ops.repair.recover import recover
+from tests.support.sampling import sampled
 from tests.support.sealed import CLICKS, VIEWS, append_sealing, sealed_project
 from tests.unit.repair.test_any_file_is_lost import SPOILS
 
@@ -23,7 +24,7 @@ def seal(rt: Runtime, campaign: int) -> None:
     finalise(rt)
 
 
-@pytest.mark.parametrize("spoil", SPOILS)
+@pytest.mark.parametrize("spoil", sampled(SPOILS, 2))
 @pytest.mark.parametrize("what", ["*.parquet", "_delta_log/*.json"])
 def test_any_file_of_a_table_of_final_rows(tmp_path: Path, what: str, spoil: str) -> None:
     with sealed_project(tmp_path, 1, views={"counts": VIEWS["counts"]}) as rt:
