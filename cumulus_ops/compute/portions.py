@@ -9,6 +9,7 @@ Maps that are computed from each other are one portion: it visits them until not
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass
 
@@ -42,9 +43,9 @@ class PortionTask:
 def compute_portion(task: PortionTask, own: OwnDeltas) -> None:
     """The deltas of a portion, into ``own``."""
     step, plan = task.step, task.plan
-    own.take(task.written)
+    own.take(step.root, task.written)
     if isinstance(step, RefreshTask):
-        compute, bound = refreshing(step, part=task.part), bound_of_refresh(step)
+        compute, bound = refreshing(step, task.allowed, part=task.part), bound_of_refresh(step)
     else:
         compute, bound = correcting(step, task.part), sum(rows_of(h.batches) for h in step.history)
     settle(plan, task.first, task.allowed, compute, bound, own)
@@ -54,11 +55,7 @@ def rows_concerned(step: RefreshTask | CorrectTask) -> int:
     """About how many rows a step goes through: events, and what is new of the maps."""
     if isinstance(step, CorrectTask):
         return sum(rows_of(h.batches) for h in step.history)
-    new: dict[str, int] = {}
-    for run in step.runs:
-        if run.origin > step.refreshed:
-            new[run.map] = max(new.get(run.map, 0), run.rows)
-    return rows_of(step.fresh) + rows_of(step.history) + sum(new.values())
+    return rows_of(step.fresh) + rows_of(step.history) + _new_rows(step, step.plan.refreshed)
 
 
 def run_levels(
@@ -82,16 +79,14 @@ def run_levels(
         first, allowed = first_corrected(step), plan.base
     waiting = first & allowed
     written: list[NewRun] = []
-    last = rows_concerned(step)
     while waiting:
         left = _reached(plan, waiting, allowed)
-        if max(last, _events(step, left)) < rows_per_task:
+        if max(_events(step, left), _new_rows(step, left, written)) < rows_per_task:
             run([PortionTask(step, tuple(sorted(waiting)), left, WHOLE, tuple(written))])
             return
         level = min(plan.level_of[name] for name in waiting)
         here = {name for name in waiting if plan.level_of[name] == level}
         new = list(run(_cut(step, here, tasks, tuple(written))))
-        last = sum(r.rows for r in new)
         written += new
         after = {other for r in new for other in plan.dependents[r.map] if plan.level_of[other] > level}
         waiting = (waiting - here) | (after & allowed)
@@ -113,6 +108,19 @@ def _events(step: RefreshTask | CorrectTask, names: Iterable[str]) -> int:
     relations = {statement.relation for name in names for statement in step.plan.statements[name]}
     groups = [step.fresh] if isinstance(step, RefreshTask) else [h.batches for h in step.history]
     return sum(f.rows for batches in groups for b in batches for f in b.files if f.relation in relations)
+
+
+def _new_rows(step: RefreshTask | CorrectTask, names: Collection[str], written: Iterable[NewRun] = ()) -> int:
+    """How many rows that are new of other maps they go through: each map's in one of its copies."""
+    if isinstance(step, RefreshTask):
+        new = [run for run in step.runs if run.origin > step.refreshed]
+    else:
+        new = [run for run in step.runs if any(not h.clock.covers(run.origin) for h in step.history)]
+    copies: dict[str, Counter[str]] = {}
+    for run in (*new, *written):
+        if not step.plan.dependents[run.map].isdisjoint(names):
+            copies.setdefault(run.map, Counter())[run.access_path] += run.rows
+    return sum(max(rows.values()) for rows in copies.values())
 
 
 def _cut(

@@ -7,6 +7,7 @@ from collections import Counter, OrderedDict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import accumulate
 from pathlib import Path
 from threading import Lock
 
@@ -298,20 +299,26 @@ class OwnDeltas:
         self._tables: dict[str, pa.Table] = {}
         self._runs: dict[AccessPath, RunData] = {}
         self._first: dict[str, int] = {}
+        self._root = ""
         self._others: dict[tuple[str, str], list[NewRun]] = {}
+        self._first_of_others: dict[str, int] = {}
         self._written: dict[str, np.ndarray] = {}
 
-    def take(self, runs: Iterable[NewRun]) -> None:
-        """Read deltas of this step that other tasks have written, of maps of which this one has none."""
+    def take(self, root: Path, runs: Iterable[NewRun]) -> None:
+        """Read deltas of this step that other tasks have written below ``root``, beside those that this one has."""
+        self._root = str(root)
         for run in runs:
-            self._first[run.map] = min(self._first.get(run.map, EVER), run.min_version)
+            first = min(self._first_of_others.get(run.map, EVER), run.min_version)
+            self._first[run.map] = min(self._first.get(run.map, EVER), first)
+            self._first_of_others[run.map] = first
             self._others.setdefault((run.map, run.access_path), []).append(run)
 
     def put(self, name: str, delta: pa.Table, *, final: bool = False) -> None:
         """Set the summed deltas of a map. ``final``: they will not be set again."""
         for path in [p for p in self._runs if p.map == name] if name in self._first else ():
             del self._runs[path]
-        self._first[name] = int(versions(delta).min()) if len(delta) else EVER
+        first = int(versions(delta).min()) if len(delta) else EVER
+        self._first[name] = min(first, self._first_of_others.get(name, EVER))
         self._tables[name] = delta
         if final and self._plan is not None and self._pack is not None:
             size = (
@@ -343,18 +350,15 @@ class OwnDeltas:
         return self._runs[path]
 
     def get(self, path: AccessPath, before: int = EVER) -> list[RunData]:
-        """The map's deltas as zero or one run; as several, if other tasks have written them; none, if none has a version below ``before`` (exclusive): events of
+        """The map's deltas as runs: one of this task, and those that others have written; none, if none has a version below ``before`` (exclusive): events of
         a batch share a version, and most of what they read is as it was before them."""
         if not self.any_before(path, before):
             return []
-        others = self._others.get((path.map, path.label))
-        if others is not None:
-            assert self._pack is not None
-            return [opened_runs.open(str(self._pack.root), run) for run in others]
+        others = [opened_runs.open(self._root, run) for run in self._others.get((path.map, path.label), ())]
         if path not in self._runs and not len(self._tables.get(path.map, ())):
-            return []
+            return others
         run = self._build(path)
-        return [run] if len(run) else []
+        return [*others, run] if len(run) else others
 
     def any_before(self, path: AccessPath, before: int) -> bool:
         """Whether the map has a delta with a version below ``before`` (exclusive)."""
@@ -500,7 +504,7 @@ def read_events(
         root: the state folder.
         batches: which batches to read.
         relation: which relation.
-        part: (i, n): only the i-th of n slices of each file's rows.
+        part: (i, n): only the i-th of n slices of all its rows, in the order of the batches and their files.
         columns: only these columns; None for those that the program uses.
 
     Returns:
@@ -509,14 +513,21 @@ def read_events(
     wanted = [c for c in plan.columns[relation] if columns is None or c in columns]
     types = {c.name: c.type for c in plan.program.relation_by_name[relation].columns if c.name in wanted}
     declared = plan.program.relation_by_name[relation]
-    tables = [
-        _read(root, file, declared, types, plan.versions.stamp(batch, plan.ranks[relation]), part)
-        for batch in batches
-        for file in batch.files
-        if file.relation == relation
-    ]
-    if not tables:
+    files = [(batch, file) for batch in batches for file in batch.files if file.relation == relation]
+    if not files:
         return None
+    # Neighbours, and not some of each file: whole files are left to others, and events that came together often have keys that lie together.
+    starts = [0, *accumulate(file.rows for _, file in files)]
+    begin, end = (starts[-1] * place // part[1] for place in (part[0], part[0] + 1))
+    slices = [
+        range(max(begin - start, 0), min(end - start, f.rows)) for (_, f), start in zip(files, starts, strict=False)
+    ]
+    chosen = [place for place, rows in enumerate(slices) if rows] or [0]  # one is left for the types of its columns
+    tables = [
+        _read(root, file, declared, types, plan.versions.stamp(batch, plan.ranks[relation]), slices[place])
+        for place in chosen
+        for batch, file in [files[place]]
+    ]
     return tables[0] if len(tables) == 1 else stack(tables).combine_chunks()
 
 
@@ -526,26 +537,24 @@ def _read(
     relation: Relation,
     types: Mapping[str, Type],
     stamp: int | None,
-    part: Part,
+    rows: range,
 ) -> pa.Table:
-    """A file's rows in physical form: how a log file stores a column is its own affair, and differs between files."""
+    """Neighbouring rows of a file in physical form: how a log file stores a column is its own affair, and differs between files."""
     names = [*types, SIGN, *([STAMP] if stamp is None else [])]
-    table = read_fresh(file, relation, names) if part == WHOLE else None
-    table = _read_part(root, file, relation, names, part) if table is None else table
+    table = read_fresh(file, relation, names) if len(rows) == file.rows else None
+    table = _read_part(root, file, relation, names, rows) if table is None else table
     stamps = whole_column(table[STAMP]) if stamp is None else pa.array(np.full(len(table), stamp))
     arrays = [to_physical(table[name], type_) for name, type_ in types.items()]
     return pa.table([*arrays, whole_column(table[SIGN]), stamps], names=[*types, SIGN, STAMP])
 
 
-def _read_part(root: Path, file: LogFile, relation: Relation, names: Sequence[str], part: Part) -> pa.Table:
-    """A slice of a file's rows; only the row groups that have some of them are read."""
+def _read_part(root: Path, file: LogFile, relation: Relation, names: Sequence[str], rows: range) -> pa.Table:
+    """Neighbouring rows of a file; only the row groups that have some of them are read."""
     with OpenLog(root, file) as log:
-        begin = file.rows * part[0] // part[1]
-        end = file.rows * (part[0] + 1) // part[1]
         starts = np.cumsum([0, *log.groups])
-        groups = [i for i in range(len(log.groups)) if starts[i] < end and starts[i + 1] > begin]
+        groups = [i for i in range(len(log.groups)) if starts[i] < rows.stop and starts[i + 1] > rows.start]
         table = log.read_rows(relation, names, groups)
-        return table.slice(begin - starts[groups[0]], end - begin) if groups else table
+        return table.slice(rows.start - starts[groups[0]], len(rows)) if groups else table
 
 
 def events_of(plan: ProgramPlan, relation: str, table: pa.Table, sign: int) -> Events:

@@ -15,8 +15,9 @@ All deltas carry the versions of the batches or events that they belong to, as i
 from __future__ import annotations
 
 import datetime
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 
 import numpy as np
@@ -40,6 +41,7 @@ from cumulus_ops.compute.reading import (
     rows_of,
 )
 from cumulus_ops.compute.vector import Frame, evaluate
+from cumulus_ops.layout.costs import used_columns
 from cumulus_ops.layout.plans import DerivedPlan, GroupLookup, InputPlan, ProgramPlan
 from cumulus_ops.layout.statements import StatementPlan
 from cumulus_ops.maps.columns import (
@@ -176,19 +178,19 @@ def _distinct(derived: DerivedPlan) -> list[GroupLookup]:
 def _find_changed(plan: ProgramPlan, derived: DerivedPlan, states: States, part: Part) -> _Groups | None:
     names = [f"k{i}" for i in range(_width(derived))]
     paths = [lookup.path for lookup in _distinct(derived)]
-    tables = [
-        pa.table([*keys, pa.array(at)], [*names, VERSION])
-        for path in paths
-        for keys, at in _read_new(states, path, range(len(names)))
-    ]
-    tables += (pa.table([*keys, version], [*names, VERSION]) for keys, version in _find_passed(plan, derived, states))
-    if not tables:
+    found = [new for path in paths for new in _read_new(states, path, range(len(names)))]
+    found += _find_passed(plan, derived, states)
+    # Each task looks at all that is new, but whose a row is costs a tenth of finding out which of them have one key.
+    tables = []
+    for columns, at in found:
+        table = pa.table([*columns, pa.array(at)], [*names, VERSION])
+        mine = _rows_of_part(columns, len(at), part)
+        tables.append(table if mine is None else table.take(pa.array(mine)))
+    whole = stack(tables) if tables else None
+    if whole is None or not len(whole):
         return None
-    keys, since = first_versions(stack(tables))
-    mine = _rows_of_part(keys, len(since), part)
-    if mine is not None:
-        keys, since = tuple(take_rows(key, mine) for key in keys), since[mine]
-    return _Groups(keys, plan.versions.whole(since)) if len(since) else None
+    keys, since = first_versions(whole)
+    return _Groups(keys, plan.versions.whole(since))
 
 
 def _rows_of_part(columns: Sequence[pa.Array], rows: int, part: Part) -> np.ndarray | None:
@@ -215,7 +217,7 @@ def _read_new(
 
 def _find_passed(
     plan: ProgramPlan, derived: DerivedPlan, states: States
-) -> Iterator[tuple[tuple[pa.Array, ...], pa.Array]]:
+) -> Iterator[tuple[list[pa.Array], np.ndarray]]:
     """The groups that now passes by a new tick, and the tick's version."""
     clock = derived.clock
     if clock is None:
@@ -235,7 +237,7 @@ def _find_passed(
         for passed in derived.passings:
             runs = _runs(states, passed.copy)
             for keys in read_between(runs, *_find_span(passed.passing, moments), positions):
-                yield keys, pa.array(np.full(len(keys[0]), version))
+                yield [*keys], np.full(len(keys[0]), version)
 
 
 def is_passed(plan: ProgramPlan, stored: StoredRuns, before: int | None, after: int) -> bool:
@@ -438,7 +440,8 @@ def refresh_maps(task: RefreshTask, own: OwnDeltas, fresh: Loaded | None = None)
         fresh: the events of the fresh batches, if somebody has loaded them already.
     """
     first = first_refreshed(task) | {name for other in own.touched() for name in task.plan.dependents[other]}
-    settle(task.plan, first, task.plan.refreshed, refreshing(task, fresh), bound_of_refresh(task), own)
+    compute = refreshing(task, task.plan.refreshed, fresh)
+    settle(task.plan, first, task.plan.refreshed, compute, bound_of_refresh(task), own)
 
 
 def first_refreshed(task: RefreshTask) -> set[str]:
@@ -453,9 +456,9 @@ def bound_of_refresh(task: RefreshTask) -> int:
     return rows_of(task.fresh) + rows_of(task.history) + sum(r.rows for r in task.runs)
 
 
-def refreshing(task: RefreshTask, fresh: Loaded | None = None, part: Part = WHOLE) -> Compute:
-    """What computes the deltas of a map, or one part of them."""
-    return _Step(task, fresh, part).compute
+def refreshing(task: RefreshTask, maps: Collection[str], fresh: Loaded | None = None, part: Part = WHOLE) -> Compute:
+    """What computes the deltas of a map among ``maps``, or one part of them."""
+    return _Step(task, maps, fresh, part).compute
 
 
 def is_correction(task: RefreshTask, versions: np.ndarray) -> np.ndarray:
@@ -463,10 +466,19 @@ def is_correction(task: RefreshTask, versions: np.ndarray) -> np.ndarray:
     return ~task.plan.versions.within(versions, task.fresh)
 
 
+@lru_cache(maxsize=64)
+def _columns_of(plan: ProgramPlan, maps: frozenset[str]) -> dict[str, set[str]]:
+    """The columns of events that the statements of some maps look at, by relation: of a level fewer than of the program, and each level reads them again."""
+    found: dict[str, set[str]] = {}
+    for statement in (s for name in maps for s in plan.statements[name] if s.relation in plan.ranks):
+        found.setdefault(statement.relation, set()).update(used_columns(plan, statement))
+    return found
+
+
 class _Step:
     """One refresh: its events and its states of the maps."""
 
-    def __init__(self, task: RefreshTask, fresh: Loaded | None, part: Part) -> None:
+    def __init__(self, task: RefreshTask, maps: Collection[str], fresh: Loaded | None, part: Part) -> None:
         self.task, self.plan, self.part = task, task.plan, part
         old = [r for r in task.runs if r.origin <= task.refreshed]
         new = [r for r in task.runs if r.origin > task.refreshed]  # none, where all that is new is of this step
@@ -474,8 +486,11 @@ class _Step:
         self.old = StoredRuns(task.plan, task.root, old) if new else self.all
         self.new = StoredRuns(task.plan, task.root, new)
         usable = fresh is not None and fresh.batches == task.fresh
-        self.fresh = fresh if fresh is not None and usable else Loaded(task.plan, task.root, task.fresh, task.memory)
-        self.history = Loaded(task.plan, task.root, task.history, task.memory)
+        columns = _columns_of(task.plan, frozenset(maps))
+        self.history = Loaded(task.plan, task.root, task.history, task.memory, columns)
+        self.fresh = (
+            fresh if fresh is not None and usable else Loaded(task.plan, task.root, task.fresh, task.memory, columns)
+        )
         self._changes: dict[str, Events | None] = {}
         self._stored: dict[str, Events | None] = {}
 
@@ -513,7 +528,7 @@ class _Step:
         name = statement.relation
         if name not in self._changes:
             runs = own.get(self.plan.derived[name].group.path)
-            self._changes[name] = changes_of(self.plan, name, runs, part=self.part)
+            self._changes[name] = changes_of(self.plan, name, runs, slice_=self.part)
         new = apply_statement(statement, target, self._changes[name], self.all, own)
         newest = self.old.newest(self.plan.derived[name].group.path)
         states = States(self.old, self.new, own)
@@ -536,6 +551,7 @@ def changes_of(
     since: int = -EVER,
     until: int = EVER,
     part: Part = WHOLE,
+    slice_: Part = WHOLE,
 ) -> Events | None:
     """The deltas of a derived map as events weighted by their values, None if there are none.
 
@@ -544,11 +560,12 @@ def changes_of(
         name: the derived map, which has a trigger.
         runs: where its deltas are.
         since, until: only those with versions from one (inclusive) to the other (exclusive).
-        part: of the rows that are left.
+        part: of the rows that are left; which those are follows from what is in them.
+        slice_: (i, n): only the i-th of n slices of each run, as it is sorted: for tasks that all have the same runs.
     """
     trigger = plan.program.trigger(name, 0)
     assert trigger is not None
-    tables = [_table(run, name, trigger.params, since, until) for run in runs]
+    tables = [_table(run, name, trigger.params, since, until, slice_) for run in runs]
     table = stack(tables) if tables else None
     if table is None or not len(table):
         return None
@@ -562,8 +579,9 @@ def changes_of(
     return Events(Frame(columns, len(table)), versions(table), weights)
 
 
-def _table(run: RunData, name: str, params: Sequence[str], since: int, until: int) -> pa.Table:
-    table = run.table(params, [name])
+def _table(run: RunData, name: str, params: Sequence[str], since: int, until: int, slice_: Part) -> pa.Table:
+    begin, end = (run.rows * place // slice_[1] for place in (slice_[0], slice_[0] + 1))
+    table = run.table(params, [name], None if slice_ == WHOLE else np.arange(begin, end))
     if since <= run.oldest and run.newest < until:
         return table
     at = table[VERSION].to_numpy()

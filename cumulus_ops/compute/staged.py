@@ -4,7 +4,8 @@ The stages and what is sent between them come from :mod:`cumulus_ops.layout`. A 
 (destination, kind, name, Arrow payload of a whole slice), the papers' coalescing of all messages with one source,
 destination and version; what crosses a shuffle are messages, never rows. It runs the stage's statements with the functions
 of the in-process executor, writes runs of all deltas that it has computed, and sends what other tasks need of its events and
-deltas. Runs are multisets: that several tasks write deltas of the same key is no matter, readers add them up.
+deltas. Runs are multisets: that several tasks write deltas of the same key is no matter, readers add them up. So deltas that all
+tasks need are not sent: they are read from the runs, whose names are.
 """
 
 from __future__ import annotations
@@ -39,7 +40,7 @@ MESSAGE_ARROW = pa.schema(
     [("destination", pa.int32()), ("kind", pa.string()), ("name", pa.string()), ("payload", pa.binary())]
 )
 RESULT = "result string"
-EVENTS, DELTAS, DONE, ALIVE = "events", "map", "done", ""
+EVENTS, DELTAS, RUNS, DONE, ALIVE = "events", "map", "runs", "done", ""
 PAYLOAD_BYTES = 1 << 26  # a larger slice goes as several messages
 Batches = Iterator[pa.RecordBatch]
 Step = Callable[[Batches], Batches]
@@ -105,6 +106,8 @@ def _step(task: ApplyTask | ExtendTask, tasks: int, stage: Stage, last: bool) ->
                 inbox.here = destination.as_py()
                 if kind.as_py() == DONE:
                     inbox.done.append(payload.as_py().decode())
+                elif kind.as_py() == RUNS:
+                    inbox.runs += StepResult.from_json(payload.as_py().decode()).runs
                 elif kind.as_py() != ALIVE:
                     table = pa.ipc.open_stream(payload.as_buffer()).read_all()
                     inbox.tables.setdefault((kind.as_py(), name.as_py()), []).append(table)
@@ -124,10 +127,11 @@ def _step(task: ApplyTask | ExtendTask, tasks: int, stage: Stage, last: bool) ->
 
 @dataclass
 class _Inbox:
-    """What a task was sent: its number, tables by (kind, name), and results of its earlier stages."""
+    """What a task was sent: its number, tables by (kind, name), runs with deltas that all tasks need, and results of its earlier stages."""
 
     here: int | None = None
     tables: dict[tuple[str, str], list[pa.Table]] = field(default_factory=dict)
+    runs: list[NewRun] = field(default_factory=list)
     done: list[str] = field(default_factory=list)
 
 
@@ -142,9 +146,12 @@ class _Worker:
         for (kind, name), tables in inbox.tables.items():
             if kind == DELTAS:
                 self.own.put(name, sum_deltas(tables))
+        self.others = inbox.runs
+        self.own.take(task.root, self.others)
         self._computed: dict[str, list[pa.Table]] = {}
         self._away: dict[str, list[pa.Table]] = {}
         self._summed: dict[str, pa.Table] = {}
+        self._runs: tuple[NewRun, ...] = ()
         self._slices: dict[str, pa.Table | None] = {}
         self._events: dict[tuple[str, int, bool], Events | None] = {}
 
@@ -162,7 +169,8 @@ class _Worker:
         # What is computed in passing is in a file of its own, which can be deleted.
         parts = [{n: d for n, d in deltas.items() if (n in passing) == aside} for aside in (False, True)]
         written = (write_deltas(self.plan, self.task.root, part, self.task.label) for part in parts if part)
-        return StepResult(tuple(run for runs in written for run in runs), {})
+        self._runs = tuple(run for runs in written for run in runs)
+        return StepResult(self._runs, {})
 
     def _run_group(self, group: Iterable[Ref]) -> None:
         here: dict[str, list[pa.Table]] = {}
@@ -232,7 +240,13 @@ class _Worker:
             table = self.received.get(name) if kind == EVENTS else self.own.table(name)
             if table is not None:
                 yield from _messages(here, kind, name, table)
+            if kind == DELTAS:
+                yield from _name_runs([here], name, [run for run in self.others if run.map == name])
         for shipment in self.stage.sent:
+            if (shipment.kind, shipment.by) == (DELTAS, REPLICATED):
+                # The runs may have more of the map than the readers need: of later versions than theirs, or it would be sent, too.
+                yield from _name_runs(range(tasks), shipment.name, [r for r in self._runs if r.map == shipment.name])
+                continue
             table = self._sent(shipment)
             if table is None or not len(table):
                 continue
@@ -266,9 +280,6 @@ class _Worker:
 
 def _split(table: pa.Table, by: Label, tasks: int) -> Iterator[tuple[int, pa.Table]]:
     """A table's rows by the task that they go to: a range of the hashes of ``by`` each."""
-    if by == REPLICATED:
-        yield from ((destination, table) for destination in range(tasks))
-        return
     places = hash_places([table[c].combine_chunks() for c in by], len(table), tasks)
     order = np.argsort(places, kind="stable")
     bounds = np.searchsorted(places[order], np.arange(tasks + 1))
@@ -286,6 +297,12 @@ def _messages(destination: int, kind: str, name: str, table: pa.Table) -> Batche
         with pa.ipc.new_stream(sink, table.schema) as writer:
             writer.write_table(table.slice(start, rows))
         yield _message(destination, kind, name, sink.getvalue().to_pybytes())
+
+
+def _name_runs(destinations: Iterable[int], name: str, runs: Sequence[NewRun]) -> Batches:
+    """The names of runs of a map, for some tasks."""
+    payload = StepResult(tuple(runs), {}).to_json().encode()
+    yield from (_message(destination, RUNS, name, payload) for destination in destinations if runs)
 
 
 def _message(destination: int, kind: str, name: str = "", payload: bytes = b"") -> pa.RecordBatch:

@@ -74,9 +74,9 @@ def rows(plan: ProgramPlan, root: Path, *files: LogFile) -> list[tuple[object, .
     return listed(plan, load_events(plan, root, [BatchRef(1, 2, 3, files, 0, 0, ROWS)], "sale"))
 
 
-def slice_of(plan: ProgramPlan, root: Path, file: LogFile, part: tuple[int, int]) -> list[tuple[object, ...]]:
+def slice_of(plan: ProgramPlan, root: Path, part: tuple[int, int], *files: LogFile) -> list[tuple[object, ...]]:
     """The same of a slice."""
-    table = read_events(plan, root, [BatchRef(1, 2, 3, (file,), 0, 0, ROWS)], "sale", part)
+    table = read_events(plan, root, [BatchRef(1, 2, 3, files, 0, 0, ROWS)], "sale", part)
     assert table is not None
     return listed(plan, {sign: events_of(plan, "sale", table, sign) for sign in signs_handled(plan)})
 
@@ -118,14 +118,27 @@ def test_events_are_what_was_written(write: object, grain: str, signs: list[int]
     ]
     assert rows(plan, tmp_path, file) == sorted(expected, key=repr)
     for count in (2, 3, 40):
-        parts = [row for i in range(count) for row in slice_of(plan, tmp_path, file, (i, count))]
+        parts = [row for i in range(count) for row in slice_of(plan, tmp_path, (i, count), file)]
         assert sorted(parts, key=repr) == sorted(expected, key=repr)
 
 
 def test_files_of_one_relation_may_store_its_columns_differently(tmp_path: Path) -> None:
     plan = plan_program(compile_views("test", (SALE,), VIEWS), "batch")
     files = [write(tmp_path, table([1] * ROWS)) for write in (today, plain, before)]
-    assert rows(plan, tmp_path, *files) == sorted(3 * rows(plan, tmp_path, files[0]), key=repr)
+    expected = sorted(3 * rows(plan, tmp_path, files[0]), key=repr)
+    assert rows(plan, tmp_path, *files) == expected
+    for count in (2, 3, 100):  # slices end within files, with them, and have a row or none
+        slices = [slice_of(plan, tmp_path, (i, count), *files) for i in range(count)]
+        assert sorted((row for found in slices for row in found), key=repr) == expected
+        assert max(map(len, slices)) - min(map(len, slices)) <= 1
+
+
+def test_a_slice_leaves_whole_files_to_others(tmp_path: Path) -> None:
+    plan = plan_program(compile_views("test", (SALE,), VIEWS), "batch")
+    first, *others = [today(tmp_path, table([1] * ROWS)) for _ in range(3)]
+    for file in others:
+        (tmp_path / file.path).unlink()
+    assert slice_of(plan, tmp_path, (0, 3), first, *others) == rows(plan, tmp_path, first)
 
 
 @pytest.mark.parametrize("grain", ["batch", "event"])
