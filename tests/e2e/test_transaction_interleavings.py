@@ -722,8 +722,9 @@ def test_every_pair_that_concerns_final_partitions_ends_as_one_after_the_other(w
         "INSERT INTO seal_value (relation, seal, value, columns, producers, first_seen, closed_at) VALUES ('r', 'k', 'x', 'k', 'one', 0, 1)"
     )
     world.save()
-    got_through = set().union(*(check(world, pair) for pair in itertools.combinations(FINALS, 2)))
-    assert set(FINALS) - got_through <= {"checkpoint", "commit correction"}
+    got_through = set().union(*(check(world, pair) for pair in sampled(itertools.combinations(FINALS, 2), 2)))
+    if WHOLE:
+        assert set(FINALS) - got_through <= {"checkpoint", "commit correction"}
 
 
 @pytest.mark.parametrize("is_switching", [False, True])
@@ -745,9 +746,10 @@ def test_every_pair_with_a_deployment_ends_as_one_after_the_other(world: World, 
     pairs += (
         itertools.product(DEPLOYING[3:5], MEANWHILE) if is_switching else itertools.product(DEPLOYING, MEANWHILE[5:6])
     )
-    got_through = set().union(*(check(world, pair) for pair in pairs))
-    assert set(DEPLOYING) <= got_through
-    assert ("say what is final" in got_through) == is_switching
+    got_through = set().union(*(check(world, pair) for pair in sampled(pairs, 2)))
+    if WHOLE:
+        assert set(DEPLOYING) <= got_through
+        assert ("say what is final" in got_through) == is_switching
 
 
 @pytest.mark.parametrize("names", [SOURCES[:2], SOURCES[2:]])
