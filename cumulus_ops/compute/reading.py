@@ -47,6 +47,7 @@ __all__ = [
     "rows_at_once",
     "rows_of",
     "rows_within",
+    "slices_of",
     "write_deltas",
 ]
 
@@ -517,11 +518,7 @@ def read_events(
     if not files:
         return None
     # Neighbours, and not some of each file: whole files are left to others, and events that came together often have keys that lie together.
-    starts = [0, *accumulate(file.rows for _, file in files)]
-    begin, end = (starts[-1] * place // part[1] for place in (part[0], part[0] + 1))
-    slices = [
-        range(max(begin - start, 0), min(end - start, f.rows)) for (_, f), start in zip(files, starts, strict=False)
-    ]
+    slices = slices_of([file.rows for _, file in files], part)
     chosen = [place for place, rows in enumerate(slices) if rows] or [0]  # one is left for the types of its columns
     tables = [
         _read(root, file, declared, types, plan.versions.stamp(batch, plan.ranks[relation]), slices[place])
@@ -529,6 +526,17 @@ def read_events(
         for batch, file in [files[place]]
     ]
     return tables[0] if len(tables) == 1 else stack(tables).combine_chunks()
+
+
+def slices_of(sizes: Sequence[int], part: Part) -> list[range]:
+    """Which rows of each of some things, one after the other, are in the i-th of n slices of all their rows.
+
+    >>> slices_of([10, 3, 5], (1, 2))
+    [range(9, 10), range(0, 3), range(0, 5)]
+    """
+    starts = [0, *accumulate(sizes)]
+    begin, end = (starts[-1] * place // part[1] for place in (part[0], part[0] + 1))
+    return [range(max(begin - start, 0), min(end - start, size)) for size, start in zip(sizes, starts, strict=False)]
 
 
 def _read(

@@ -32,6 +32,7 @@ from cumulus_ops.compute.kernel import Events
 from cumulus_ops.compute.reading import (
     DEFAULT_MEMORY,
     EVER,
+    SMALL_ROWS,
     WHOLE,
     BatchRef,
     OwnDeltas,
@@ -39,6 +40,7 @@ from cumulus_ops.compute.reading import (
     StoredRuns,
     newest_version,
     rows_of,
+    slices_of,
 )
 from cumulus_ops.compute.vector import Frame, evaluate
 from cumulus_ops.layout.costs import used_columns
@@ -80,6 +82,8 @@ __all__ = [
 
 EPOCH = datetime.datetime(1970, 1, 1)
 NEVER = np.iinfo(np.int64).min
+#: Kinds of keys that are numbers in a run.
+ORDERED = ("int", "date", "timestamp", "decimal")
 
 
 # Bringing one derivation up to date: its groups' rows computed anew wherever their inputs have changed.
@@ -181,16 +185,58 @@ def _find_changed(plan: ProgramPlan, derived: DerivedPlan, states: States, part:
     found = [new for path in paths for new in _read_new(states, path, range(len(names)))]
     found += _find_passed(plan, derived, states)
     # Each task looks at all that is new, but whose a row is costs a tenth of finding out which of them have one key.
+    cuts = None if part == WHOLE else _cut_order(plan, derived, states, part[1])
     tables = []
     for columns, at in found:
         table = pa.table([*columns, pa.array(at)], [*names, VERSION])
-        mine = _rows_of_part(columns, len(at), part)
+        if cuts is None:
+            mine = _rows_of_part(columns, len(at), part)
+        else:
+            places = cuts.bounds.searchsorted(to_numpy(columns[cuts.position]), "right")
+            mine = np.flatnonzero(places == part[0])
         tables.append(table if mine is None else table.take(pa.array(mine)))
     whole = stack(tables) if tables else None
     if whole is None or not len(whole):
         return None
     keys, since = first_versions(whole)
     return _Groups(keys, plan.versions.whole(since))
+
+
+@dataclass(frozen=True)
+class _Cuts:
+    """Where parts of the groups begin, but for the first one, by their key column ``position``."""
+
+    position: int
+    bounds: np.ndarray
+
+
+#: So many rows for each part show where it begins.
+SAMPLES = 64
+#: A part may have so many times its share by them: else a key is hot, and groups are shared out by their hashes.
+UNEVEN = 1.25
+
+
+def _cut_order(plan: ProgramPlan, derived: DerivedPlan, states: States, number: int) -> _Cuts | None:
+    """Ranges of the key that inputs are sorted by first, about equal; None if there are none.
+
+    Tasks that have a range each write runs with keys of their own: in those of others the next level's tasks find by the header that there is nothing for
+    them. By hashes each searched each run for each of its keys. All tasks find the same bounds, for what is not new but in small runs, which each holds
+    together in its own way, does not count.
+    """
+    paths = [lookup.path for lookup in _distinct(derived)]
+    keys = plan.program.map_by_name[derived.derived.map].keys[: _width(derived)]
+    position = next((p for path in paths for p in path.bound[:1]), 0)
+    if position >= len(keys) or keys[position].type.kind not in ORDERED:
+        return None
+    runs = [run for path in paths for run in states.new.get(path) + states.own.get(path) if run.rows > SMALL_ROWS]
+    if not runs:
+        return None
+    stride = max(1, sum(run.rows for run in runs) // (number * SAMPLES))
+    taken = [to_numpy(run.keys[position].take(np.arange(0, run.rows, stride))) for run in runs]
+    samples = np.sort(np.concatenate(taken))
+    bounds = samples[len(samples) * np.arange(1, number) // number]
+    counts = np.bincount(bounds.searchsorted(samples, "right"), minlength=number)
+    return None if counts.max() * number > UNEVEN * len(samples) else _Cuts(position, bounds)
 
 
 def _rows_of_part(columns: Sequence[pa.Array], rows: int, part: Part) -> np.ndarray | None:
@@ -561,11 +607,14 @@ def changes_of(
         runs: where its deltas are.
         since, until: only those with versions from one (inclusive) to the other (exclusive).
         part: of the rows that are left; which those are follows from what is in them.
-        slice_: (i, n): only the i-th of n slices of each run, as it is sorted: for tasks that all have the same runs.
+        slice_: (i, n): only the i-th of n slices of all runs, as they are sorted: for tasks that all have the same ones.
     """
     trigger = plan.program.trigger(name, 0)
     assert trigger is not None
-    tables = [_table(run, name, trigger.params, since, until, slice_) for run in runs]
+    slices = slices_of([run.rows for run in runs], slice_)
+    tables = [
+        _table(run, name, trigger.params, since, until, rows) for run, rows in zip(runs, slices, strict=True) if rows
+    ]
     table = stack(tables) if tables else None
     if table is None or not len(table):
         return None
@@ -579,9 +628,8 @@ def changes_of(
     return Events(Frame(columns, len(table)), versions(table), weights)
 
 
-def _table(run: RunData, name: str, params: Sequence[str], since: int, until: int, slice_: Part) -> pa.Table:
-    begin, end = (run.rows * place // slice_[1] for place in (slice_[0], slice_[0] + 1))
-    table = run.table(params, [name], None if slice_ == WHOLE else np.arange(begin, end))
+def _table(run: RunData, name: str, params: Sequence[str], since: int, until: int, rows: range) -> pa.Table:
+    table = run.table(params, [name], None if len(rows) == run.rows else np.arange(rows.start, rows.stop))
     if since <= run.oldest and run.newest < until:
         return table
     at = table[VERSION].to_numpy()
