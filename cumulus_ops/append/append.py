@@ -169,6 +169,10 @@ class _Job:
             self.delivery.hashing.hash_here()
         return part.portions()
 
+    def rows(self, part: Part) -> int:
+        """About how many rows a part has, 0 if that is not known."""
+        return 0 if self.is_apart or part.portions is None else sum(portion.rows for portion in part.portions())
+
     def read(self, part: Part | SealPart) -> Iterator[RawFile]:
         """The part's rows as they came."""
         return part.read_apart() if self.is_apart and part.read_apart is not None else part.read()
@@ -248,7 +252,8 @@ def _run_pass(job: _Job, known: Pass) -> Pass | tuple[int, ...]:
         end = delivery.position
         advance = None if end is None else Advance(delivery.source, delivery.begin, end)
         found_aside = (part for part in job.parts if isinstance(part, NewFileAside))
-        asides = (*found_aside, *now.left_out.values()) if now.aside is None else (now.aside,)
+        left_out = (now.left_out[place] for place in _places(job.parts) if place in now.left_out)
+        asides = (*found_aside, *left_out) if now.aside is None else (now.aside,)
         intake = replace(delivery.intake, taken=now.taken, asides=asides)
         sealing, declared = seals.sealing(), declaration(project)
         try:
@@ -317,9 +322,8 @@ def _write_delivery(job: _Job, known: Pass, sinks: _Sinks) -> Pass:
     """Write all parts: rows first, then seals, which say that no more rows come. What is known then of what has to be left out."""
     now, pieces = known, list[_Piece]()
     beside = _write_beside(job, known)
-    for part in job.parts:
-        if not isinstance(part, Part) or part.place in now.left_out:
-            continue
+    for place, part in _in_writing_order(job, now):
+        sinks.log.begin(place)
         if part.place in beside:
             for portion in beside[part.place]:
                 sinks.log.adopt(portion)
@@ -333,6 +337,7 @@ def _write_delivery(job: _Job, known: Pass, sinks: _Sinks) -> Pass:
             now = replace(now, left_out={**now.left_out, part.place: aside})
             if written:  # rows of it are in the files, and must not count
                 return replace(now, is_void=True)
+    sinks.log.begin(len(job.parts))
     for seal_part in (part for part in job.parts if isinstance(part, SealPart)):
         aside = _take_seals(job, now, seal_part, sinks)
         if aside is not None:
@@ -344,6 +349,22 @@ def _write_delivery(job: _Job, known: Pass, sinks: _Sinks) -> Pass:
     now = replace(now, taken=job.delivery.taken())  # raises NotYet if the delivery changed while it was read
     copy = _find_copy(job, now)
     return now if copy is None else replace(now, aside=copy, is_void=True)
+
+
+def _in_writing_order(job: _Job, known: Pass) -> list[tuple[int, Part]]:
+    """The parts that are to be written, each with its place among all. The largest first, for a thread writes it, and others are read meanwhile; but what says something
+    of whole transactions says it in the order in which they are."""
+    parts = [
+        (place, part)
+        for place, part in enumerate(job.parts)
+        if isinstance(part, Part) and part.place not in known.left_out
+    ]
+    return parts if job.delivery.transactional else sorted(parts, key=lambda one: -job.rows(one[1]))
+
+
+def _places(parts: Iterable[Part | SealPart | NewFileAside]) -> Iterator[str]:
+    """Where those parts lie that can be read, in their order."""
+    return (part.place for part in parts if not isinstance(part, NewFileAside))
 
 
 def _write_beside(job: _Job, known: Pass) -> Mapping[str, Sequence[Written]]:

@@ -10,6 +10,7 @@ from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from itertools import chain
+from operator import itemgetter
 from pathlib import Path
 from typing import NamedTuple
 
@@ -20,7 +21,7 @@ import pyarrow.compute as pc
 from cumulus_ops.catalog.records import LogFile, NewBatch, NewQuarantine
 from cumulus_ops.files.columns import OFFSET, SIGN, VERSION
 from cumulus_ops.files.landed import piece_rows
-from cumulus_ops.files.log_files import KEPT_ROWS, NewFile, close_files, fresh_offsets
+from cumulus_ops.files.log_files import NO_RANGES, NewFile, add_ranges, close_files, known_numbers
 from cumulus_ops.files.projection import as_stored
 from cumulus_ops.project.versions import STATEMENT_BITS, event_version
 from m3.program import Relation
@@ -30,6 +31,7 @@ __all__ = ["LogWriter", "Written", "WrittenLog", "cut_batches", "file_rows"]
 
 #: A file of the log has so many pieces of its delivery: half a million rows where a batch may have a million.
 FILE_PIECES = 4
+STAMP = pa.field(VERSION, pa.int64(), nullable=False)
 #: So many small files are open at once, and made durable together.
 OPEN_FILES = 64
 
@@ -61,7 +63,7 @@ class Written(NamedTuple):
 
 @dataclass
 class _Log:
-    """A log file in the making; offsets are inclusive. ``offsets``: of all its rows, if they are few."""
+    """A log file in the making; offsets are inclusive. ``ranges`` of the offsets of its rows, None if they are many."""
 
     file: NewFile
     relation: str
@@ -69,7 +71,7 @@ class _Log:
     min_offset: int
     max_offset: int
     inserts: int = 0
-    offsets: list[np.ndarray] = field(default_factory=list)
+    ranges: np.ndarray | None = field(default_factory=lambda: NO_RANGES)
 
     def written(self) -> WrittenLog:
         file, offsets = self.file, (self.min_offset, self.max_offset)
@@ -118,7 +120,8 @@ class LogWriter:
 
     def __init__(self, root: Path, limit: int, label: str = "") -> None:
         self._root, self._limit, self._label = root, limit, label
-        self._parts: list[_Part | Written] = []
+        self._parts: list[tuple[int, _Part | Written]] = []
+        self._place = 0
         self._part = self._begin()
         self._open = list[NewFile]()
 
@@ -138,12 +141,12 @@ class LogWriter:
         ):
             if last is not None and last.file.rows + len(rows) > self._limit:
                 self._close([last.file])
-            schema = rows.schema.append(pa.field(VERSION, pa.int64()))
+            schema = rows.schema.append(STAMP)
             last = _Log(self._new_file(f"log/{relation}", schema), relation, source, lowest, highest)
             self._part.log.append(last)
         stamps = np.arange(last.file.rows, last.file.rows + len(rows), dtype=np.int64) << STATEMENT_BITS
-        last.file.write(rows.append_column(VERSION, pa.array(stamps)))
-        last.offsets = [*last.offsets, offsets] if last.file.rows <= KEPT_ROWS else []
+        last.file.write(rows.append_column(STAMP, pa.array(stamps)))
+        last.ranges = add_ranges(last.ranges, offsets)
         last.min_offset, last.max_offset = min(last.min_offset, lowest), max(last.max_offset, highest)
         last.inserts += int(np.count_nonzero(rows[SIGN].to_numpy() > 0))
 
@@ -163,6 +166,11 @@ class LogWriter:
         kinds = zip(counts.field("values").to_pylist(), counts.field("counts").to_pylist(), strict=True)
         self._part.quarantine[relation].reasons.update(dict(kinds))
 
+    def begin(self, place: int) -> None:
+        """Have what comes now stand behind what has lower places, whatever is written first."""
+        self._place = place
+        self._part = self._begin()
+
     def cut(self) -> None:
         """Have what comes now written to other files."""
         if self._part.log or self._part.quarantine:
@@ -170,20 +178,22 @@ class LogWriter:
 
     def adopt(self, written: Written) -> None:
         """Take what others have written of the rows that come next."""
-        self._parts.append(written)
+        self._parts.append((self._place, written))
         self._part = self._begin()
 
     def finish(self) -> list[Written]:
-        """What was written, from cut to cut; all of it is durable."""
+        """What was written, from cut to cut, in the order of places; all of it is durable."""
         self._close(self._open)
-        mine = [part for part in self._parts if isinstance(part, _Part)]
-        for log in (log for part in mine for log in part.log if log.offsets):
-            fresh_offsets.put(log.file.path, np.concatenate(log.offsets))
-        return [part.written() if isinstance(part, _Part) else part for part in self._parts]
+        parts = [part for _, part in sorted(self._parts, key=itemgetter(0))]
+        mine = [part for part in parts if isinstance(part, _Part)]
+        for log in (log for part in mine for log in part.log):
+            if log.ranges is not None:
+                known_numbers.put(log.file.path, log.ranges)
+        return [part.written() if isinstance(part, _Part) else part for part in parts]
 
     def discard(self) -> None:
         """Delete what was written: it will not be appended."""
-        for part in self._parts:
+        for _, part in self._parts:
             if isinstance(part, Written):
                 part.discard(self._root)
                 continue
@@ -192,7 +202,7 @@ class LogWriter:
 
     def _begin(self) -> _Part:
         part = _Part()
-        self._parts.append(part)
+        self._parts.append((self._place, part))
         return part
 
     def _new_file(self, folder: str, schema: pa.Schema) -> NewFile:

@@ -9,7 +9,6 @@ from __future__ import annotations
 import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 from pathlib import Path
 from typing import NamedTuple
 
@@ -21,7 +20,7 @@ from cumulus_ops.append.rejected import json_records, rejected_rows
 from cumulus_ops.catalog.catalog import Catalog
 from cumulus_ops.catalog.records import LogFile
 from cumulus_ops.files.columns import NO_REJECTED, OFFSET, SIGN, event_schema
-from cumulus_ops.files.log_files import KEPT_ROWS, fresh_offsets, read_log, read_rows
+from cumulus_ops.files.log_files import NO_RANGES, add_ranges, find_ranges, known_numbers, read_log, read_rows
 from cumulus_ops.project.errors import IntegrityProblem
 from cumulus_ops.project.settings import Project
 from m3.program import Relation
@@ -66,12 +65,12 @@ def split_known(
     files, damaged = dict[LogFile, np.ndarray](), list[LogFile]()
     for file in catalog.log.files_within(source, lowest, highest):
         try:
-            files[file] = (_known_offsets if file.rows <= KEPT_ROWS else _read_offsets)(project.state, file)
+            files[file] = _read_numbers(project.state, file)
         except IntegrityProblem as problem:
             log.error("%s", problem)
             damaged.append(file)
     offsets = rows[OFFSET].to_numpy()
-    seen = np.isin(offsets, np.concatenate(list(files.values()))) if files else np.zeros(len(rows), dtype=bool)
+    seen = _find_within(offsets, np.concatenate(list(files.values()), axis=1) if files else NO_RANGES)
     # A file whose numbers cannot be read may have any between its lowest and its highest. None of them is taken for new: who counts an event
     # twice makes every answer wrong from then on, and one in the quarantine can still be counted when the file is restored.
     for file in damaged:
@@ -94,15 +93,27 @@ def split_known(
     return Known(fresh, int((~(lost | other)).sum()), pa.concat_tables(rejected))
 
 
-def _read_offsets(root: Path, file: LogFile) -> np.ndarray:
-    """The offsets of a log file, which never changes."""
-    written = fresh_offsets.take(file.path)
-    if written is not None:
-        return written
-    return np.asarray(read_log(root, file, [OFFSET])[OFFSET].to_numpy())
+def _read_numbers(root: Path, file: LogFile) -> np.ndarray:
+    """The ranges of offsets that a log file has, which never changes; the file is read if they are not remembered."""
+    known = known_numbers.look(file.path)
+    if known is not None:
+        return known
+    offsets = read_log(root, file, [OFFSET])[OFFSET].to_numpy()
+    kept = add_ranges(NO_RANGES, offsets)
+    if kept is not None:
+        known_numbers.put(file.path, kept)
+    return find_ranges(offsets)
 
 
-_known_offsets = lru_cache(maxsize=1024)(_read_offsets)
+def _find_within(numbers: np.ndarray, ranges: np.ndarray) -> np.ndarray:
+    """Which of some numbers, ascending, are in one of some ranges, in any order: row 0 has their first numbers, and row 1 their last.
+
+    >>> _find_within(np.array([1, 3, 3, 5]), np.array([[5, 2], [9, 3]])).tolist()
+    [False, True, True, True]
+    """
+    begins, ends = np.searchsorted(numbers, ranges[0]), np.searchsorted(numbers, ranges[1], side="right")
+    steps = np.bincount(begins, minlength=len(numbers) + 1) - np.bincount(ends, minlength=len(numbers) + 1)
+    return np.asarray(np.cumsum(steps[:-1]) > 0)
 
 
 class _LogRows(NamedTuple):
@@ -125,21 +136,22 @@ def _read_log_rows(
     """The rows of the log with these numbers.
 
     Args:
-        files: log files, and the number of each of their rows.
+        files: log files, and the ranges of numbers that they have (:func:`_read_numbers`).
         unreadable: those whose numbers nobody knows.
     """
     schema, lost, damaged = event_schema(relation), np.array([], dtype=np.int64), ""
     tables = [schema.append(pa.field(PLACE, pa.string())).empty_table()]
-    for file, offsets in files.items():
-        wanted = np.isin(offsets, numbers)
-        if not wanted.any():
+    for file, ranges in files.items():
+        wanted = numbers[_find_within(numbers, ranges)]
+        if not len(wanted):
             continue
         place = f"batch {file.batch} (drop {catalog.log.batch(file.batch).drop})"
         try:
-            rows = _plain(read_rows(project.state, file, relation, schema.names), relation).filter(pa.array(wanted))
+            rows = _plain(read_rows(project.state, file, relation, schema.names), relation)
         except (IntegrityProblem, pa.ArrowException):  # a file of old may have other types, too
-            lost, damaged = np.union1d(lost, offsets[wanted]), place
+            lost, damaged = np.union1d(lost, wanted), place
         else:
+            rows = rows.filter(pa.array(np.isin(rows[OFFSET].to_numpy(), wanted)))
             tables.append(rows.append_column(PLACE, pa.repeat(place, len(rows))))
     for file in unreadable:  # all numbers between its lowest and its highest may be there
         inside = (numbers >= file.min_offset) & (numbers <= file.max_offset)

@@ -43,6 +43,11 @@ WAITING = (
 FILES_OF = (
     select(*FILE_FIELDS).where(t.log_file.c.batch.in_(bindparam("batches", expanding=True))).order_by(t.log_file.c.id)
 )
+NEWEST_OFFSETS = (
+    select(t.log_file.c.source, func.max(t.log_file.c.max_offset))
+    .where(t.log_file.c.source.in_(bindparam("sources", expanding=True)))
+    .group_by(t.log_file.c.source)
+)
 FILES_WITHIN = (
     select(*FILE_FIELDS)
     .join(t.batch, t.batch.c.id == t.log_file.c.batch)
@@ -226,9 +231,7 @@ class EventLog(Part):
 
     def newest_offsets(self, sources: Collection[str]) -> dict[str, int]:
         """source -> the highest offset (inclusive) of its events in the log, of those that have some, whatever became of their batches."""
-        f = t.log_file.c
-        query = select(f.source, func.max(f.max_offset)).where(f.source.in_(sources)).group_by(f.source)
-        return {str(source): int(offset) for source, offset in self._db.read(query)}
+        return {str(source): int(offset) for source, offset in self._db.read(NEWEST_OFFSETS, {"sources": [*sources]})}
 
     def some_files(self, parts: int, part: int) -> list[LogFile]:
         """Every ``parts``-th log file, those whose id leaves ``part``, without those of batches that somebody has decided about."""

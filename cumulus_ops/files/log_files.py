@@ -43,16 +43,18 @@ if TYPE_CHECKING:
     from _typeshed import ReadableBuffer
 
 __all__ = [
-    "KEPT_ROWS",
+    "NO_RANGES",
     "NewFile",
     "OpenLog",
     "StoredFile",
     "SummedFile",
+    "add_ranges",
     "check_file",
     "close_files",
     "copy_file",
-    "fresh_offsets",
+    "find_ranges",
     "hash_rows",
+    "known_numbers",
     "read_fresh",
     "read_log",
     "read_rows",
@@ -213,7 +215,9 @@ class OpenLog:
         with _naming(self._place, self._file):
             wanted = None if columns is None else list(columns)
             table = self._parquet.read_row_groups(list(chosen), columns=wanted, use_threads=False)
-            table = table if columns is None else table.select(list(columns))
+            # By names alone: files differ in which columns they say are never NULL, and their tables are put together.
+            names = table.column_names if wanted is None else wanted
+            table = pa.Table.from_arrays([table[name] for name in names], names=names)
             return with_stamps(table, self._file) if isinstance(self._file, LogFile) else table
 
     def read_rows(self, relation: Relation, columns: Sequence[str], groups: Sequence[int] | None = None) -> pa.Table:
@@ -341,7 +345,7 @@ T = TypeVar("T")
 
 
 class Fresh(Generic[T]):
-    """What is known of files that were just written, by their paths: each is taken once, and whoever comes later reads the file."""
+    """What is known of files, most of which were just written, by their paths. Whoever finds nothing reads the file."""
 
     def __init__(self, limit: int) -> None:
         self._limit = limit
@@ -354,6 +358,11 @@ class Fresh(Generic[T]):
             self._found[path] = found
             if len(self._found) > self._limit:
                 del self._found[next(iter(self._found))]
+
+    def look(self, path: str) -> T | None:
+        """What is remembered, None if nothing is."""
+        with self._lock:
+            return self._found.get(path)
 
     def take(self, path: str) -> T | None:
         """What is remembered, None if nothing is; it is not any more."""
@@ -369,9 +378,29 @@ class Fresh(Generic[T]):
 #: The rows of small files of the log.
 FRESH_ROWS = 4096
 fresh_rows: Fresh[pa.Table] = Fresh(32)
-#: The offsets of log files with at most so many rows are remembered: drops of one source may overlap for long.
-KEPT_ROWS = 8192
-fresh_offsets: Fresh[np.ndarray] = Fresh(1024)
+#: Which offsets a log file has is remembered, by their ranges, if these are at most so many: drops of one source may overlap for long. Most files have a few.
+KEPT_RANGES = 4096
+NO_RANGES = np.zeros((2, 0), dtype=np.int64)
+known_numbers: Fresh[np.ndarray] = Fresh(1024)
+
+
+def find_ranges(numbers: np.ndarray) -> np.ndarray:
+    """Some numbers, at least one, as ranges of those that follow each other: row 0 has their first numbers, and row 1 their last (inclusive).
+
+    >>> find_ranges(np.array([1, 1, 2, 7, 9, 10, 3])).tolist()
+    [[1, 7, 9, 3], [2, 7, 10, 3]]
+    """
+    steps = numbers[1:] - numbers[:-1]
+    gaps = np.flatnonzero((steps < 0) | (steps > 1))
+    return np.stack([numbers[np.concatenate([[0], gaps + 1])], numbers[np.concatenate([gaps, [-1]])]])
+
+
+def add_ranges(ranges: np.ndarray | None, numbers: np.ndarray) -> np.ndarray | None:
+    """Ranges, and those of further numbers; None if they are too many to be remembered, or were before."""
+    if ranges is None:
+        return None
+    both = np.concatenate([ranges, find_ranges(numbers)], axis=1)
+    return both if both.shape[1] <= KEPT_RANGES else None
 
 
 # Writing the log's files: durable before anything names them, quick to write and to read again.
@@ -380,11 +409,13 @@ fresh_offsets: Fresh[np.ndarray] = Fresh(1024)
 #: Rows that are read independently of others.
 GROUP_ROWS = 1 << 17
 #: A table with as many rows is written by a thread.
-BEHIND_ROWS = 1 << 14
+BEHIND_ROWS = 1 << 12
 #: So many files are waited for at once.
 SYNCED = 16
-#: Parquet is written in many small pieces.
-BUFFER_BYTES = 1 << 16
+#: So many texts say whether those of a column repeat themselves.
+LOOKED_AT = 1 << 12
+#: Parquet is written in many small pieces. Arrow collects them, so that a thread that encodes need not wait for Python's lock at each.
+BUFFER_BYTES = 1 << 18
 
 
 def hash_rows(table: pa.Table) -> int:
@@ -421,8 +452,9 @@ class NewFile:
         self.total = 0
         self.place.parent.mkdir(parents=True, exist_ok=True)
         self._summed = SummedFile(self.place)
-        self._sink = io.BufferedWriter(self._summed, BUFFER_BYTES)
-        self._writer = pq.ParquetWriter(self._sink, schema, **_choose_encoding(schema))
+        self._sink = pa.BufferedOutputStream(pa.PythonFile(self._summed, mode="w"), BUFFER_BYTES)
+        self._schema = schema
+        self._writer: pq.ParquetWriter | None = None
         self._thread: ThreadPoolExecutor | None = None
         self._written: Future[None] | None = None
         self._only: pa.Table | None = None
@@ -447,7 +479,13 @@ class NewFile:
         unified = table.unify_dictionaries()
         if self._is_hashed:
             self.total = (self.total + hash_rows(unified)) % PRIME
-        self._writer.write_table(unified, row_group_size=GROUP_ROWS)
+        self._begin(unified).write_table(unified, row_group_size=GROUP_ROWS)
+
+    def _begin(self, first: pa.Table) -> pq.ParquetWriter:
+        """What writes the file, encoded as its first rows suggest."""
+        if self._writer is None:
+            self._writer = pq.ParquetWriter(self._sink, self._schema, **_choose_encoding(first))
+        return self._writer
 
     def _wait(self) -> None:
         """Until the last table is written."""
@@ -470,12 +508,12 @@ class NewFile:
             self._wait()
         finally:
             self._end_thread()
-        self._writer.close()
+        self._begin(self._schema.empty_table()).close()
         self._sink.flush()
 
     def _sync(self) -> None:
         """Make durable what was handed over."""
-        os.fsync(self._sink.fileno())
+        os.fsync(self._summed.fileno())
         self._sink.close()
         sync_folder(self.place.parent)
         if self._only is not None:
@@ -484,9 +522,10 @@ class NewFile:
     def discard(self) -> None:
         """Delete it, whether it is closed or not."""
         self._end_thread()
-        with contextlib.suppress(OSError, ValueError, pa.ArrowException):
-            self._writer.close()
-        self._sink.close()
+        for opened in (self._writer, self._sink, self._summed):
+            with contextlib.suppress(OSError, ValueError, pa.ArrowException):
+                if opened is not None:
+                    opened.close()
         self.place.unlink(missing_ok=True)
 
 
@@ -530,16 +569,24 @@ def write_parquet(root: Path, folder: str, table: pa.Table) -> str:
     return file.path
 
 
-def _choose_encoding(schema: pa.Schema) -> dict[str, Any]:
-    """Whole numbers as bit-packed differences, which need no compression; texts as dictionaries as long as they repeat
-    themselves. Statistics only where a reader skips by them. All of it is understood by Spark's vectorised reader."""
-    of = pa.types
+def _choose_encoding(first: pa.Table) -> dict[str, Any]:
+    """Whole numbers as bit-packed differences, which need no compression; texts as dictionaries if the first rows' repeat
+    themselves, and as long as they do. Statistics only where a reader skips by them. All of it is understood by Spark's vectorised reader."""
+    of, schema = pa.types, first.schema
     whole = (of.is_integer, of.is_date32, of.is_timestamp, of.is_decimal64)  # what Parquet keeps as integers
     numbers = [f.name for f in schema if any(belongs(f.type) for belongs in whole)]
     return {
         "compression": {f.name: "none" if f.name in numbers else "lz4" for f in schema},
-        "use_dictionary": [f.name for f in schema if pa.types.is_string(f.type) or pa.types.is_dictionary(f.type)],
+        "use_dictionary": [f.name for f in schema if _repeats(first[f.name])],
         "column_encoding": dict.fromkeys(numbers, "DELTA_BINARY_PACKED"),
         "store_decimal_as_integer": True,
         "write_statistics": [SIGN],
     }
+
+
+def _repeats(texts: pa.ChunkedArray) -> bool:
+    """Whether values are texts of which there seem to be few. To look up comments that are all different in a dictionary takes a third of the time in which they are written."""
+    if not pa.types.is_string(texts.type):
+        return bool(pa.types.is_dictionary(texts.type))
+    some = texts.slice(0, LOOKED_AT)
+    return len(some) < LOOKED_AT or 2 * pc.count_distinct(some).as_py() < LOOKED_AT

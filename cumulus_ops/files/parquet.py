@@ -26,6 +26,8 @@ __all__ = ["Groups", "read_groups", "read_parquet"]
 SHARE = 4
 #: What a value takes at the least while it is checked, in bytes.
 VALUE_BYTES = 16
+#: More rows are read by several threads, a column each.
+THREADED_ROWS = 1 << 14
 #: A text that is longer on the average than so many bytes is read in smaller pieces.
 LONG_TEXT = 4096
 
@@ -154,7 +156,7 @@ def _read(
             hint = "sort it by event, as 64-bit integers without NULL, or write it in smaller files"
             raise InputProblem(message, kind="unsorted", place=str(path), hint=hint)
         if len(ends) == 1 and batch >= total:
-            pieces = iter([file.read_row_groups(list(chosen), columns=columns, use_threads=total > PIECE_ROWS)])
+            pieces = iter([file.read_row_groups(list(chosen), columns=columns, use_threads=total > THREADED_ROWS)])
         else:
             pieces = _cut_batches(file.iter_batches(min(PIECE_ROWS, batch), row_groups=chosen, columns=columns), ends)
         for (begin, end), piece in zip(pairwise(begins), pieces, strict=True):

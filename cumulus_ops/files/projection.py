@@ -20,8 +20,12 @@ __all__ = ["as_declared", "as_stored", "missing_column", "names_in_file"]
 
 
 def as_stored(relation: Relation, rows: pa.Table) -> pa.Table:
-    """Rows with a relation's columns, as a log file has them."""
-    return rows.rename_columns([relation.in_log(name) for name in rows.column_names]) if relation.stored else rows
+    """Rows with a relation's columns, as a log file has them. What is never NULL is declared so: then nothing is written, or read, of which values are."""
+    optional = {c.name for c in relation.columns if c.type.nullable}
+    fields = [
+        pa.field(relation.in_log(field.name), field.type, nullable=field.name in optional) for field in rows.schema
+    ]
+    return pa.Table.from_arrays(rows.columns, schema=pa.schema(fields))
 
 
 def names_in_file(relation: Relation, columns: Sequence[str], found: Collection[str]) -> list[str]:

@@ -9,7 +9,7 @@ import sqlalchemy as sa
 
 from cumulus_ops.catalog import tables as t
 from cumulus_ops.catalog.catalog import Catalog
-from cumulus_ops.files.log_files import fresh_offsets, fresh_rows
+from cumulus_ops.files.log_files import fresh_rows, known_numbers
 from cumulus_ops.opening.runtime import Runtime
 from m3.datatypes import Type
 from tests.support.projects import Event, Row, interpret, oracle_maps
@@ -42,7 +42,7 @@ def logged_maps(rt: Runtime, epoch: int) -> dict[str, dict[Row, int]]:
 def forget_written() -> None:
     """Have this process read files of the log that it has just written, as others do: somebody is about to damage them."""
     fresh_rows.clear()
-    fresh_offsets.clear()
+    known_numbers.clear()
 
 
 def forget_checksums(catalog: Catalog) -> None:

@@ -16,11 +16,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from cumulus_ops.append import repeats
 from cumulus_ops.append.append import append_delivery
 from cumulus_ops.catalog.catalog import Catalog
 from cumulus_ops.catalog.records import ProgramRecord
 from cumulus_ops.files.landed import changes, event_cuts, piece_rows
-from cumulus_ops.files.log_files import with_stamps
+from cumulus_ops.files.log_files import LOOKED_AT, NO_RANGES, find_ranges, read_log, with_stamps, write_parquet
 from cumulus_ops.project.errors import Conflict
 from cumulus_ops.project.settings import Project
 from cumulus_ops.project.versions import event_version
@@ -95,6 +96,47 @@ def log(project: Project, catalog: Catalog, batch: int) -> list[tuple[str, int, 
         assert (file.min_offset, file.max_offset) == (rows[0][3], rows[-1][3])
         found += rows
     return found
+
+
+def test_the_larger_relation_is_written_first_and_stamped_in_its_place(project: Project, catalog: Catalog) -> None:
+    drop = land(project, "p0", right=[(1, "I", 1), (2, "I", 2), (3, "X", 3), (4, "I", 4)], left=[(9, "I", 9)])
+    assert append_drop(project, catalog, 0, drop) == (1,)
+    assert [(relation, version) for relation, version, *_ in log(project, catalog, 1)] == [
+        ("left", event_version(0, 0, 0)),
+        *(("right", event_version(0, 0, i)) for i in (1, 2, 3)),
+    ]
+    assert [file.relation for file in catalog.deliveries.quarantined_rows()] == ["right"]
+
+
+def test_columns_that_are_never_null_are_declared_so_in_the_log(project: Project, catalog: Catalog) -> None:
+    append_drop(project, catalog, 0, land(project, "p0", right=[(1, "I", 5)]))
+    (file,) = catalog.log.files(batch=1)
+    schema = pq.read_schema(project.state / file.path)
+    assert [field.name for field in schema if field.nullable] == ["wide"]
+    read = read_log(project.state, file)
+    assert read["wide"].to_pylist() == [None]
+    assert all(field.nullable for field in read.schema)
+
+
+def test_texts_are_a_dictionary_if_they_repeat_themselves(tmp_path: Path) -> None:
+    number = np.arange(2 * LOOKED_AT)
+    texts = {"few": number % 7, "all": number, "few_at_first": np.where(number < LOOKED_AT, number % 7, number)}
+    table = pa.table({name: pa.array(values).cast(pa.string()) for name, values in texts.items()})
+    path = write_parquet(tmp_path, "log/texts", table)
+    group = pq.read_metadata(tmp_path / path).row_group(0)
+    is_dictionary = [group.column(i).has_dictionary_page for i in range(3)]
+    assert is_dictionary == [True, False, True]
+    assert pq.read_table(tmp_path / path) == table
+
+
+@given(
+    st.lists(st.integers(-30, 30), min_size=1).map(sorted),
+    st.lists(st.lists(st.integers(-30, 30), min_size=1), max_size=4),
+)
+def test_numbers_are_found_by_ranges(numbers: list[int], others: list[list[int]]) -> None:
+    ranges = np.concatenate([NO_RANGES, *(find_ranges(np.array(some)) for some in others)], axis=1)
+    found = repeats._find_within(np.array(numbers), ranges)
+    assert found.tolist() == [number in set().union(*others) for number in numbers]
 
 
 def test_a_drop_that_fits_is_one_batch_with_all_relations(project: Project, catalog: Catalog) -> None:

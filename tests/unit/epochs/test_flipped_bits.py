@@ -96,7 +96,7 @@ def many_blocks(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 def forget() -> None:
     """What this process has read before."""
-    for cache in (repeats._known_offsets, key_runs._open_cached, packs._map_file):
+    for cache in (key_runs._open_cached, packs._map_file):
         cache.cache_clear()
     forget_written()
 

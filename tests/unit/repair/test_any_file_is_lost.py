@@ -19,7 +19,6 @@ from pathlib import Path
 import pytest
 from sqlalchemy import update
 
-from cumulus_ops.append import repeats
 from cumulus_ops.catalog import tables as t
 from cumulus_ops.catalog.deliveries import move
 from cumulus_ops.catalog.identity import Beginning, claimed_by, note_beginning, read_mark
@@ -149,7 +148,7 @@ def forget() -> None:
     """What this process has read before: whoever finds a damage has not."""
     reading.opened_runs = steps.opened_runs = type(reading.opened_runs)()
     forget_written()
-    for cache in (repeats._known_offsets, key_runs._open_cached, packs._map_file):
+    for cache in (key_runs._open_cached, packs._map_file):
         cache.cache_clear()
 
 
