@@ -83,7 +83,9 @@ def test_groups_of_a_task_are_a_range_of_the_first_key_unless_it_is_hot(
             for found in run_step(portion).runs:
                 new.append(found)
                 if found.map == first:
-                    table = open_run(tmp_path / found.path, found.offset, found.bytes, found.root).table(plan.key_names(first))
+                    table = open_run(tmp_path / found.path, found.offset, found.bytes, found.root).table(
+                        plan.key_names(first)
+                    )
                     keys.setdefault(portion.part, set()).update(table[0].to_pylist())
         written.extend(new)
         return new
