@@ -451,14 +451,16 @@ def _build_table(
         columns, joined, frame = [units[rows] for units in columns], joined.take(rows), frame.take(rows)
     if frame.rows == 0:
         return None
-    keys = [canonical(evaluate(k, frame)) for k in plan.keys]
+    keys = {key.name: canonical(evaluate(k, frame)) for key, k in zip(group.keys, plan.keys, strict=True)}
     versions = joined.versions_in(events) + plan.offset
     values = {product.map: units for product, units in zip(plan.products, columns, strict=True)}
-    table = pa.Table.from_arrays([*keys, from_numbers(versions)], [*(k.name for k in group.keys), VERSION])
-    table = with_values(table, {value_column(name): values[name] for name in group.members})
+    summands = {value_column(name): values[name] for name in group.members}
+    table = with_values({**keys, VERSION: from_numbers(versions)}, summands)
     # Whoever sums the deltas need not group them if no two rows can have one key: there is one row for each group of events, and all that
     # tells groups apart is among the keys. Not so of doubles: 0.0 and -0.0 are two groups, and one key.
-    is_distinct = groups is not None and plan.tells_apart and not any(pa.types.is_floating(k.type) for k in keys)
+    is_distinct = (
+        groups is not None and plan.tells_apart and not any(pa.types.is_floating(k.type) for k in keys.values())
+    )
     return distinct_rows(table) if is_distinct else table
 
 

@@ -92,7 +92,9 @@ def rows_at_once(plan: ProgramPlan, memory: int) -> int:
 #: As many small runs are looked up as one. Up to sixteen come before they are merged on disk: apart they are 8.5 on average, four by four 3, for a
 #: merger with each fourth batch, of some 0.15 ms, which is what six searches cost.
 FANOUT = 4
-#: Larger runs are looked up by themselves.
+#: Larger runs are looked up by themselves: to merge one with three that have a thousandth of its rows takes longer than a search more.
+SEARCHED_ROWS = 4_096
+#: Larger ones are not remembered when they have been written.
 SMALL_ROWS = 16_384
 #: After so many steps a process looks whether files that it has mapped are gone: one that does not collect garbage itself learns it from the disk alone.
 LOOK_EVERY = 16
@@ -163,34 +165,40 @@ class OpenedRuns:
         if run.rows <= SMALL_ROWS:
             self._put((_place(root, run),), data, max(1, data.nbytes))
 
-    def written(self, root: Path, run: NewRun) -> RunData:
-        """A run for somebody who writes anew what it holds: as this process has written it, if that is remembered, or verified once more, for what
-        was verified when it was opened may have been damaged since."""
+    def written(self, root: str, runs: Sequence[Run]) -> list[RunData]:
+        """Runs of one access path for somebody who writes anew what they hold: as this process has written or merged them in memory, as far as that is
+        remembered, or verified once more, for what was verified when it was opened may have been damaged since."""
+        single, groups = _group(sorted(runs, key=lambda run: run.id))
+        found = []
+        for group in groups:
+            merged = self._in_memory(tuple(_place(root, run) for run in group))
+            if merged is None:
+                single += group
+            else:
+                found.append(merged)
+        for run in single:
+            kept = self._in_memory((_place(root, run),))
+            found.append(open_run(f"{root}/{run.path}", run.offset, run.bytes, run.root) if kept is None else kept)
+        return found
+
+    def _in_memory(self, key: Key) -> RunData | None:
         with self._lock:
-            found, size = self._kept.get((_place(str(root), run),), (None, 0))
-        if found is not None and size > HEADER_BYTES:  # what was opened takes its header alone
-            return found
-        return open_run(root / run.path, run.offset, run.bytes, run.root)
+            data, size = self._kept.get(key, (None, 0))
+        return data if size > HEADER_BYTES else None  # what was opened takes its header alone
 
     def together(self, root: str, runs: Sequence[Run], names: Sequence[str]) -> list[RunData]:
         """The runs of one access path, small ones in groups.
 
         Args:
             root: the state folder.
-            runs: the runs.
+            runs: the runs, in the order of their ids.
             names: names of the group's key columns.
         """
-        small = [run for run in runs if run.rows <= SMALL_ROWS]
-        if len(small) < FANOUT:
-            return [self.open(root, run) for run in runs]
-        single = [run for run in runs if run.rows > SMALL_ROWS]
-        full = len(small) // FANOUT * FANOUT
-        merged = [self._merged(root, small[i : i + FANOUT], names) for i in range(0, full, FANOUT)]
-        return [*(self.open(root, run) for run in single), *merged, *(self.open(root, run) for run in small[full:])]
+        single, groups = _group(runs)
+        return [*(self.open(root, run) for run in single), *(self._merged(root, group, names) for group in groups)]
 
     def _merged(self, root: str, runs: Sequence[Run], names: Sequence[str]) -> RunData:
         """The runs as one."""
-        # Always four by four from the oldest on: a new run leaves the groups before it as they are, so what was merged stays of use.
         key = tuple(_place(root, run) for run in runs)
         found = self._get(key)
         if found is not None:
@@ -225,6 +233,15 @@ class OpenedRuns:
 
 def _place(root: str, run: NewRun) -> Place:
     return root, run.path, run.offset
+
+
+def _group(runs: Sequence[Run]) -> tuple[list[Run], list[list[Run]]]:
+    """Runs that are looked up by themselves, and groups of small ones that are as one: always four by four from the oldest on. A new run leaves the
+    groups before it as they are, so what was merged stays of use."""
+    small = [run for run in runs if run.rows <= SEARCHED_ROWS]
+    full = len(small) // FANOUT * FANOUT
+    single = [run for run in runs if run.rows > SEARCHED_ROWS]
+    return [*single, *small[full:]], [small[i : i + FANOUT] for i in range(0, full, FANOUT)]
 
 
 #: This process's.

@@ -452,8 +452,8 @@ def _delta(
     declared = plan.program.map_by_name[derived.derived.map].keys
     types = [physical_type(d.type) for d in declared]
     columns = [k if k.type == t or is_wide(k.type) else k.cast(t) for k, t in zip(keys, types, strict=True)]
-    table = pa.Table.from_arrays([*columns, from_numbers(versions)], [*(d.name for d in declared), VERSION])
-    return with_values(table, {value_column(derived.derived.map): values})
+    named = dict(zip((d.name for d in declared), columns, strict=True))
+    return with_values({**named, VERSION: from_numbers(versions)}, {value_column(derived.derived.map): values})
 
 
 @dataclass(frozen=True)

@@ -400,7 +400,7 @@ def _damages(task: MergeTask, runs: Sequence[Run]) -> list[errors.IntegrityProbl
 
 def _open_tier(task: MergeTask, tier: Tier) -> Ranges:
     number = tier.part[1] if tier.part != WHOLE else task.count_ranges(tier)
-    return Ranges([opened_runs.written(task.root, r) for r in tier.runs], number, task.committed, task.oldest_retained)
+    return Ranges(opened_runs.written(str(task.root), tier.runs), number, task.committed, task.oldest_retained)
 
 
 def _merge_part(task: MergeTask, tier: Tier, ranges: Ranges, part: int) -> _Merged:

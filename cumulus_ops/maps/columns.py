@@ -323,7 +323,8 @@ def take_rows(column: pa.Array, rows: np.ndarray) -> pa.Array:
     """The rows at the given positions. Numpy needs a sixth of Arrow's time for a few numbers, and joins are many of such."""
     width = FIXED.get(column.type.id)
     if width is None or column.null_count:
-        return column.take(from_numbers(rows) if rows.dtype == np.int64 else pa.array(rows))
+        # `column.take` makes options first, which takes a third of the time of a few rows.
+        return pc.call_function("take", [column, from_numbers(rows) if rows.dtype == np.int64 else pa.array(rows)])
     return from_numbers(_view_numbers(column, width)[rows], column.type)
 
 

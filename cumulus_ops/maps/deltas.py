@@ -118,26 +118,27 @@ def delta_values(table: pa.Table, column: str) -> np.ndarray:
     return join_digits([to_numpy(whole_column(table[name])) for name in digits_of(column, table.column_names)])
 
 
-def with_values(keys: pa.Table, values: Mapping[str, np.ndarray]) -> pa.Table:
+def with_values(keys: Mapping[str, pa.Array | pa.ChunkedArray], values: Mapping[str, np.ndarray]) -> pa.Table:
     """A delta table of keys and values of any size.
 
     Args:
-        keys: the keys and versions.
-        values: for each value column its values, one per row of ``keys``.
+        keys: the keys and versions, by their names.
+        values: for each value column its values, one per row.
     """
     if not any(units.dtype == object for units in values.values()):
         arrays = [from_numbers(np.ascontiguousarray(units, np.int64)) for units in values.values()]
-        return pa.Table.from_arrays([*keys.columns, *arrays], [*keys.schema.names, *values])
+        return pa.Table.from_arrays([*keys.values(), *arrays], [*keys, *values])
+    columns = dict(keys)
     for name, units in values.items():
         if units.dtype != object or not bool((abs(units) > MOST).any()):
-            keys = keys.append_column(name, to_column(units))
+            columns[name] = to_column(units)
             continue
         sign, rest, place = np.where(units < 0, -1, 1).astype(object), abs(units), 0
         while rest.any():
             column = f"{name}{PLACE}{place}" if place else name
-            keys = keys.append_column(column, to_column(rest % BASE * sign))
+            columns[column] = to_column(rest % BASE * sign)
             rest, place = rest // BASE, place + 1
-    return keys
+    return pa.table(columns)
 
 
 def delta_schema(keys: Sequence[Column], members: Sequence[str]) -> pa.Schema:
@@ -160,7 +161,7 @@ def sum_deltas(tables: Sequence[pa.Table]) -> pa.Table:
     summed = _sum_by_keys(table, keys, values, with_zeros=False)
     if any(PLACE in value for value in values) or not set(values).issubset(summed.column_names):
         units = {value: _join_sums(summed, value, values) for value in values if PLACE not in value}
-        summed = _drop_zeros(with_values(summed.select(keys), units))
+        summed = _drop_zeros(with_values({name: summed[name] for name in keys}, units))
     return _narrow_columns(summed).combine_chunks()
 
 

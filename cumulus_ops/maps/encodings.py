@@ -26,6 +26,7 @@ from cumulus_ops.maps.columns import (
     is_wide,
     join_words,
     narrow_column,
+    take_rows,
     to_numpy,
     whole_column,
     words,
@@ -383,7 +384,7 @@ class Plain:
         """See :class:`Column`."""
         if self.blocks is not None and self.blocks.unchecked:
             self._check(rows)
-        return self.values.take(pa.array(rows))
+        return take_rows(self.values, rows)
 
     def all(self) -> pa.Array:
         """See :class:`Column`."""

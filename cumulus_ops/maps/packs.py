@@ -49,7 +49,8 @@ __all__ = ["FOREIGN", "FORMAT", "Pack", "open_run", "root_of", "unmap_files", "v
 #: The version of the format of runs; a catalog says which one its runs have.
 FORMAT = 4
 MAGIC = b"CUMRUN04"
-_json = json.JSONEncoder(separators=(",", ":")).encode
+#: A header has nothing in itself: not to look for that takes a fifth off.
+_json = json.JSONEncoder(separators=(",", ":"), check_circular=False).encode
 #: All of a group's entries; a part of a group that is spread over several places has a narrower range of the keys' hashes.
 HASH_RANGE = (0, 2**64 - 1)
 #: Of runs in a pack: Arrow wants its buffers at multiples of 8 bytes at least, and reads them without a copy then.
@@ -60,6 +61,8 @@ AT_ONCE_BYTES = 1 << 18
 HEADER = b"cumulus"
 #: Arrow would look at the environment for each run.
 IPC = pa.ipc.IpcWriteOptions()
+#: The runs of a small batch, of a few KiB each, are handed to the system together.
+BUFFER_BYTES = 1 << 20
 #: What is wrong with a run that is whole, and not the one that was written there.
 FOREIGN = "it is another one, by the root that the catalog has"
 FORMS = {"numbers": Numbers, "packed": Packed, "texts": Texts, "plain": Plain, "wide": Wide}
@@ -144,12 +147,11 @@ def _serialise(run: RunData) -> tuple[list[pa.Buffer | bytes], str]:
         "magnitudes": dict(run.magnitudes),
         "fences": run.fences.tolist(),
     }
-    fields = [pa.field(name, array.type) for name, array in zip(writer.names, writer.arrays, strict=True)]
-    schema = pa.schema(fields, metadata={HEADER: _json(header).encode()})
+    batch = pa.RecordBatch.from_arrays(writer.arrays, writer.names, metadata={HEADER: _json(header).encode()})
     sink = pa.BufferOutputStream()
-    with pa.ipc.new_file(sink, schema, options=IPC) as ipc:
+    with pa.ipc.new_file(sink, batch.schema, options=IPC) as ipc:
         if writer.arrays:
-            ipc.write_batch(pa.RecordBatch.from_arrays(writer.arrays, schema=schema))
+            ipc.write_batch(batch)
     body = sink.getvalue()
     sums = checksums(memoryview(body)).tobytes() + _mark_headers(body).tobytes()
     tail = body.size.to_bytes(8, "little") + zlib.crc32(sums).to_bytes(4, "little") + MAGIC
@@ -368,7 +370,7 @@ class Pack:
         if self._sink is None:
             target = self.root / self._path
             target.parent.mkdir(parents=True, exist_ok=True)
-            self._sink = target.open("wb")
+            self._sink = target.open("wb", BUFFER_BYTES)
         return self._sink
 
 

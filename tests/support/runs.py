@@ -132,7 +132,7 @@ def delta_of(
     columns = {f"k{i}": column_of(kinds[i], [e.key[n] for e in entries]) for n, i in enumerate(kept)}
     columns[VERSION] = pa.array([e.version for e in entries], pa.int64())
     values = {value_column(name): np.array([e.values[name] for e in entries], object) for name in names}
-    return with_values(pa.table(columns), values)
+    return with_values(columns, values)
 
 
 @contextmanager

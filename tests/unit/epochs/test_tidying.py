@@ -3,7 +3,7 @@
 from collections import Counter
 from pathlib import Path
 
-from cumulus_ops.compute.reading import LOOK_EVERY, OpenedRuns
+from cumulus_ops.compute.reading import FANOUT, LOOK_EVERY, OpenedRuns
 from cumulus_ops.epochs import checkpoint, minibatch
 from cumulus_ops.epochs.checkpoint import correct, merge, refresh
 from cumulus_ops.epochs.minibatch import RUNS, run_minibatch, tidy
@@ -64,6 +64,25 @@ def test_what_another_process_has_deleted_is_let_go_of(tmp_path):
         for _ in range(LOOK_EVERY):
             opened.limit(opened.budget_bytes)
         assert _deleted(rt) == []
+
+
+def test_what_is_merged_in_memory_is_written_from_there(tmp_path):
+    project = make_shop(tmp_path, periods=FANOUT + 1)
+    initialise(project)
+    with open_runtime(project) as rt:
+        for _ in range(FANOUT + 1):
+            run_minibatch(rt, 0)
+        copy, many = _paths(rt).most_common(1)[0]
+        runs = [r for r in _runs(rt) if (r.map, r.access_path) == copy]
+        assert many > FANOUT
+        opened, names = OpenedRuns(), rt.plan.key_names(copy[0])
+        first, root = runs[:FANOUT], str(project.state)
+        (merged,) = opened.together(root, first, names)
+        for run in first:
+            (project.state / run.path).unlink()
+        # whatever their order, and with others beside them
+        assert opened.written(root, [*runs[FANOUT:], *first[::-1]])[0] is merged
+        assert len(opened.written(root, runs)) == many - FANOUT + 1
 
 
 def test_ranges_are_one_run_to_whoever_counts(tmp_path, monkeypatch):

@@ -43,8 +43,8 @@ PATHS = [AccessPath("m", bound) for bound in ((), (0,), (1,), (0, 1), (1, 0))]
 
 def table(deltas: Sequence[Delta]) -> pa.Table:
     *columns, values = list(zip(*deltas, strict=True)) or [()] * 4
-    arrays = [pa.array(c, f.type) for c, f in zip(columns, SCHEMA, strict=False)]
-    return with_values(pa.table(arrays, SCHEMA.names[:3]), {value_column("m"): np.array(values, object)})
+    arrays = {f.name: pa.array(c, f.type) for c, f in zip(columns, SCHEMA, strict=False)}
+    return with_values(arrays, {value_column("m"): np.array(values, object)})
 
 
 def run_of(deltas: Sequence[Delta], path: AccessPath) -> RunData:

@@ -52,8 +52,8 @@ def table(entries: Sequence[Entry], columns: Sequence[Column] = MAP) -> pa.Table
     keys = [[key[i] for key, _, _ in entries] for i in range(len(columns))]
     schema = delta_schema(columns, ["m"])
     rows = [*keys, [v for _, v, _ in entries]]
-    arrays = [pa.array(c, f.type) for c, f in zip(rows, schema, strict=False)]
-    return with_values(pa.table(arrays, schema.names[:-1]), {M: np.array([u for _, _, u in entries], object)})
+    arrays = {f.name: pa.array(c, f.type) for c, f in zip(rows, schema, strict=False)}
+    return with_values(arrays, {M: np.array([u for _, _, u in entries], object)})
 
 
 def held(total: int) -> int:
