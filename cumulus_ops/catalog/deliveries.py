@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Collection, Iterable, Mapping, Sequence
 
-from sqlalchemy import ColumnElement, Connection, Table, delete, func, insert, select, tuple_, update
+from sqlalchemy import ColumnElement, Connection, Table, bindparam, delete, func, insert, select, tuple_, update
 
 from cumulus_ops.catalog import tables as t
 from cumulus_ops.catalog.database import Part, insert_new, now
@@ -28,6 +28,18 @@ __all__ = ["Deliveries", "forget_positions", "move", "record_intake"]
 
 #: So many names are asked for one by one, of more all are read.
 FEW = 1000
+# Each append asks these: they are made once.
+WHICH = (
+    t.delivery.c.coordinator == bindparam("whose"),
+    t.delivery.c.space == "",
+    t.delivery.c.name == bindparam("called"),
+)
+LANDED = select(t.delivery.c.files, t.delivery.c.digest).where(*WHICH).with_for_update()
+TAKE = (
+    update(t.delivery)
+    .where(*WHICH)
+    .values(identity=bindparam("now_identity"), files=bindparam("now_files"), digest=bindparam("now_digest"))
+)
 
 
 class Deliveries(Part):
@@ -295,14 +307,13 @@ def _retry(connection: Connection, table: Table, numbers: Collection[int], undec
 
 def _record_taken(connection: Connection, taken: Taken) -> None:
     """The coordinator's row is locked, or only one process sees the drop; the row is there since the drop was first seen."""
-    d = t.delivery.c
-    row = (d.coordinator == taken.coordinator, d.space == "", d.name == taken.name)
-    before = connection.execute(select(d.files, d.digest).where(*row).with_for_update()).first()
+    which = {"whose": taken.coordinator, "called": taken.name}
+    before = connection.execute(LANDED, which).first()
     if before is None:
         return
     files = json.dumps({**json.loads(before[0]), **taken.files})
-    values = {"identity": taken.identity, "files": files, "digest": taken.digest or before[1]}
-    connection.execute(update(t.delivery).where(*row).values(**values))
+    values = {"now_identity": taken.identity, "now_files": files, "now_digest": taken.digest or before[1]}
+    connection.execute(TAKE, {**which, **values})
 
 
 def _set_aside(connection: Connection, asides: Sequence[NewFileAside], batch: int | None) -> None:

@@ -43,6 +43,17 @@ WAITING = (
 FILES_OF = (
     select(*FILE_FIELDS).where(t.log_file.c.batch.in_(bindparam("batches", expanding=True))).order_by(t.log_file.c.id)
 )
+MOVE_ON = (
+    update(t.coordinator)
+    .where(t.coordinator.c.index == bindparam("coordinator"), t.coordinator.c.epoch == bindparam("here"))
+    .where(t.coordinator.c.next_sequence == bindparam("first"))
+    .values(next_sequence=bindparam("end"))
+)
+REVISION = select(t.program.c.revision)
+DECLARED = select(t.coordinator.c.sealed_values, select(t.program.c.declared).scalar_subquery(), ClockS()).where(
+    t.coordinator.c.index == bindparam("coordinator")
+)
+NEW_BATCH, NEW_FILES, NEW_QUARANTINE = insert(t.batch), insert(t.log_file), insert(t.quarantine)
 NEWEST_OFFSETS = (
     select(t.log_file.c.source, func.max(t.log_file.c.max_offset))
     .where(t.log_file.c.source.in_(bindparam("sources", expanding=True)))
@@ -122,19 +133,16 @@ class EventLog(Part):
                 put aside any more, the source is at another position, a key index is another one (``keys-moved``), a value was sealed
                 meanwhile (``seals-moved``), or the lease of the step that wrote its files is over.
         """
-        c, new = t.coordinator.c, batches[0]
+        new = batches[0]
         with self._db.begin() as connection:
-            moved = connection.execute(
-                update(t.coordinator)
-                .where(c.index == new.coordinator, c.epoch == new.epoch, c.next_sequence == new.first_sequence)
-                .values(next_sequence=batches[-1].next_sequence)
-            )
+            where = {"coordinator": new.coordinator, "here": new.epoch, "first": new.first_sequence}
+            moved = connection.execute(MOVE_ON, {**where, "end": batches[-1].next_sequence})
             if moved.rowcount != 1:
                 raise Conflict(
                     "the coordinator moved on", kind="append-conflict", place=f"coordinator {new.coordinator}"
                 )
             # The coordinator is locked, and a switch waits for that: so it stays so.
-            self._db.require_revision(connection.execute(select(t.program.c.revision)).scalar_one())
+            self._db.require_revision(connection.execute(REVISION).scalar_one())
             at = _require_declared(connection, new.coordinator, sealing, declared)
             if sealing is not None and sealing.has_seals:
                 self._db.lock(connection)  # who closes values sees the seals of others, and who leaves
@@ -168,19 +176,18 @@ class EventLog(Part):
         written = [*(f.path for f in new.log_files), *(q.path for q in new.quarantine_files)]
         step = step_of(written[0]) if written else None
         values |= {"lease": None if step is None else step.lease}
-        inserted = connection.execute(
-            insert(t.batch).values(**values, state="appended", seconds=0.0, failures=0, unended=0)
-        )
+        begun = {"state": "appended", "seconds": 0.0, "failures": 0, "unended": 0}
+        inserted = connection.execute(NEW_BATCH, {**values, **begun})
         batch = int(cast(Any, inserted.inserted_primary_key)[0])
         files = [{**vars(f), "batch": batch} for f in new.log_files]
         if files:
-            connection.execute(insert(t.log_file), files)
+            connection.execute(NEW_FILES, files)
         rejected = [
             {**vars(q), "batch": batch, "state": "kept", "reasons": json.dumps(dict(q.reasons))}
             for q in new.quarantine_files
         ]
         if rejected:
-            connection.execute(insert(t.quarantine), rejected)
+            connection.execute(NEW_QUARANTINE, rejected)
         return batch
 
     def batch(self, number: int) -> Batch:
@@ -268,10 +275,7 @@ def _require_declared(connection: Connection, coordinator: int, sealing: Sealing
     clock."""
     if sealing is None and declared is None:
         return 0.0
-    c = t.coordinator.c
-    now_declared = select(t.program.c.declared).scalar_subquery()
-    query = select(c.sealed_values, now_declared, ClockS()).where(c.index == coordinator)
-    number, known, at = connection.execute(query).one()
+    number, known, at = connection.execute(DECLARED, {"coordinator": coordinator}).one()
     if declared is not None and known not in (None, declared):
         hint = "run `cumulus init` if the file is to say that; and start processes again that know an old one"
         message = "cumulus.yaml has been given other seals, or other relations that have only inserts"
@@ -292,7 +296,8 @@ def newest_tick(connection: Connection, epoch: int | None = None) -> int | None:
 
 def _decide(connection: Connection, batch: int | None, state: str) -> None:
     """What becomes of a batch that is set aside: a retry's events count as its own from now on."""
-    b = t.batch.c
-    aside = update(t.batch).where(b.id == batch, b.state == "aside")
-    if batch is not None and connection.execute(aside.values(state=state)).rowcount != 1:
+    if batch is None:
+        return
+    aside = update(t.batch).where(t.batch.c.id == batch, t.batch.c.state == "aside")
+    if connection.execute(aside.values(state=state)).rowcount != 1:
         raise Conflict("it is not set aside any more", kind="append-conflict", place=f"batch {batch}")

@@ -52,14 +52,23 @@ def not_a_member(coordinator: int, epoch: int) -> InputProblem:
     )
 
 
+# Each append asks it: it is made once.
+MEMBERS = (
+    select(
+        t.member.c.coordinator,
+        t.member.c.first_epoch,
+        t.member.c.last_epoch,
+        t.coordinator.c.epoch,
+        t.member.c.awaited_since,
+    )
+    .join(t.coordinator, t.coordinator.c.index == t.member.c.coordinator)
+    .order_by(t.member.c.first_epoch, t.member.c.coordinator)
+)
+
+
 def read_membership(connection: Connection) -> Membership:
     """All memberships, as a transaction sees them."""
-    m, c = t.member.c, t.coordinator.c
-    query = select(m.coordinator, m.first_epoch, m.last_epoch, c.epoch, m.awaited_since)
-    rows = connection.execute(
-        query.join(t.coordinator, c.index == m.coordinator).order_by(m.first_epoch, m.coordinator)
-    )
-    return Membership(tuple(Member(*row) for row in rows))
+    return Membership(tuple(Member(*row) for row in connection.execute(MEMBERS)))
 
 
 def lock_coordinator(connection: Connection, coordinator: int) -> int | None:
