@@ -201,7 +201,7 @@ class Replica:
     def _die(self, coordinator: int) -> None:
         """Behind the append, or when the deltas are computed and not committed."""
         (landed,) = self.rt.sources.pending(coordinator)
-        batches = append_delivery(self.project, self.rt.catalog, coordinator, landed)
+        batches = append_delivery(self.project, self.rt.catalog, coordinator, landed, room=self.rt.room)
         if self.draw.random() < 0.5 and batches:
             self.rt.executor.prepare(self.rt.plan)
             with self.rt.catalog.leases.step() as step:

@@ -209,7 +209,7 @@ def _run(rt: Runtime, watch: _Watch) -> int:
     events = 0
     for delivery in rt.sources.pending(0):
         with watch.part("append"):
-            append_delivery(rt.project, rt.catalog, 0, delivery, rt.executor.beside, rt.batch_rows)
+            append_delivery(rt.project, rt.catalog, 0, delivery, rt.executor.beside, rt.room)
         with watch.part("apply"):
             report = run_minibatch(rt, 0, [])
         assert report is not None

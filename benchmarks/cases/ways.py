@@ -94,7 +94,7 @@ class Batches:
         shutil.copytree(drop, rt.project.landing / "0" / drop.name)
         (delivery,) = rt.sources.pending(0)
         begun = time.process_time()
-        batches = append_delivery(rt.project, rt.catalog, 0, delivery, batch_rows=rt.batch_rows)
+        batches = append_delivery(rt.project, rt.catalog, 0, delivery, room=rt.room)
         self.appended.append(time.process_time() - begun)
         begun = time.process_time()
         for batch in batches:

@@ -49,7 +49,7 @@ class OnState:
         (delivery,) = self.rt.sources.pending(0)
         begun = time.perf_counter()
         self.rt.executor.prepare(self.rt.plan)
-        append_delivery(self.rt.project, self.rt.catalog, 0, delivery, self.rt.executor.beside, self.rt.batch_rows)
+        append_delivery(self.rt.project, self.rt.catalog, 0, delivery, self.rt.executor.beside, self.rt.room)
         self.appended.append(time.perf_counter() - begun)
         report = run_minibatch(self.rt, 0)
         self.times.append(time.perf_counter() - begun)

@@ -27,7 +27,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from cumulus_ops.append.attempts import DEATHS, attempt
-from cumulus_ops.append.batches import LogWriter, Written, cut_batches, file_rows
+from cumulus_ops.append.batches import LogWriter, Room, Written, cut_batches, file_rows
 from cumulus_ops.append.checks import RelationEvents, check
 from cumulus_ops.append.declarations import declaration
 from cumulus_ops.append.delivery import Delivery, Part, Portion, SealPart
@@ -59,7 +59,7 @@ def append_delivery(
     coordinator: int,
     delivery: Delivery,
     beside: Beside | None = None,
-    batch_rows: int | None = None,
+    room: Room | None = None,
 ) -> tuple[int, ...]:
     """Append one delivery to the coordinator's open epoch, as stamped batches.
 
@@ -69,7 +69,7 @@ def append_delivery(
         coordinator: whose source it came from.
         delivery: what the source handed over.
         beside: knows other processes, for large deliveries; None if there are none.
-        batch_rows: how many rows a batch has at the most; None: as few as it may have in any case.
+        room: how much a batch has at the most; None: what it may have in any case.
 
     Returns:
         the new batches' ids in their order, at least one. All of them became visible at once.
@@ -89,9 +89,7 @@ def append_delivery(
         epoch, sequence = catalog.members.position(coordinator)
         reach("append.before-files")
         is_apart, parts = is_deadly or delivery.apart, tuple(delivery.parts())
-        job = _Job(
-            project, catalog, coordinator, delivery, epoch, sequence, step.label, is_apart, parts, beside, batch_rows
-        )
+        job = _Job(project, catalog, coordinator, delivery, epoch, sequence, step.label, is_apart, parts, beside, room)
         outcome: Pass | tuple[int, ...] = Pass()
         while isinstance(outcome, Pass):  # it ends: each pass leaves out more than the one before
             outcome = _run_pass(job, outcome)
@@ -123,7 +121,7 @@ class _Job:
     is_apart: bool
     parts: tuple[Part | SealPart | NewFileAside, ...]
     beside: Beside | None = None
-    batch_rows: int | None = None
+    room: Room | None = None
 
     @functools.cached_property
     def base(self) -> int:
@@ -286,8 +284,8 @@ def _write_pass(job: _Job, known: Pass, undo: contextlib.ExitStack) -> tuple[Pas
 def _finish_batches(job: _Job, sinks: _Sinks) -> list[NewBatch]:
     """What was written, as batches; it is durable."""
     where = (job.coordinator, job.delivery.name, job.epoch, job.sequence)
-    limit = job.batch_rows or job.project.least_batch_rows
-    return cut_batches(sinks.log.finish(), *where, limit, job.delivery.space(job.coordinator))
+    room = job.room or Room(job.project.least_batch_rows)
+    return cut_batches(sinks.log.finish(), *where, room, job.delivery.space(job.coordinator))
 
 
 def write_again(

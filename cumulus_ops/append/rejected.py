@@ -15,7 +15,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from cumulus_ops.append.batches import LogWriter, cut_batches
+from cumulus_ops.append.batches import LogWriter, Room, cut_batches
 from cumulus_ops.catalog.records import Batch, LogFile, NewBatch, Step
 from cumulus_ops.files.columns import EVENT, OFFSET, OP, REJECTED_SCHEMA, SIGN, UPDATE, Malformed, RawFile
 from cumulus_ops.files.formats import by_newest_names
@@ -345,7 +345,7 @@ def _write_again(
     writer = LogWriter(project.state, max(1, events), step.label)
     for file, rows in kept:
         writer.add(project.relation(file.relation), file.source, rows)
-    (new,) = cut_batches(writer.finish(), batch.coordinator, batch.drop, *position, max(1, events), batch.space)
+    (new,) = cut_batches(writer.finish(), batch.coordinator, batch.drop, *position, Room(max(1, events)), batch.space)
     return replace(new, part=_next_part(catalog, batch))
 
 

@@ -174,11 +174,11 @@ def _append(rt: Runtime, coordinator: int, delivery: Delivery) -> tuple[int, ...
     """Append a delivery; again, if this process stood still meanwhile and others went on without it, or ended its epoch."""
     for _ in range(ATTEMPTS - 1):
         try:
-            return append_delivery(rt.project, rt.catalog, coordinator, delivery, rt.executor.beside, rt.batch_rows)
+            return append_delivery(rt.project, rt.catalog, coordinator, delivery, rt.executor.beside, rt.room)
         except Conflict:
             if _is_taken(rt, coordinator, delivery):
                 raise
-    return append_delivery(rt.project, rt.catalog, coordinator, delivery, rt.executor.beside, rt.batch_rows)
+    return append_delivery(rt.project, rt.catalog, coordinator, delivery, rt.executor.beside, rt.room)
 
 
 def _is_taken(rt: Runtime, coordinator: int, delivery: Delivery) -> bool:
@@ -195,7 +195,7 @@ def _is_taken(rt: Runtime, coordinator: int, delivery: Delivery) -> bool:
 def _append_meanwhile(rt: Runtime, coordinator: int, drops: Sequence[Delivery]) -> Iterator[None]:
     """Append drops in a thread of its own. What is wrong with one is reported when its turn comes and it is read again."""
     with ThreadPoolExecutor(1, "append") as pool:
-        how = (rt.executor.beside, rt.batch_rows)
+        how = (rt.executor.beside, rt.room)
         appends = [pool.submit(append_delivery, rt.project, rt.catalog, coordinator, drop, *how) for drop in drops]
         yield
     for appending in appends:

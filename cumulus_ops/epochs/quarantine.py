@@ -295,7 +295,7 @@ def _file(rt: Runtime, file: FileAside) -> Delivery:
 def _append(rt: Runtime, coordinator: int, delivery: Delivery) -> Retried:
     for attempt in range(ATTEMPTS):
         try:
-            ids = append_delivery(rt.project, rt.catalog, coordinator, delivery, batch_rows=rt.batch_rows)
+            ids = append_delivery(rt.project, rt.catalog, coordinator, delivery, room=rt.room)
             break
         except Conflict:
             if attempt == ATTEMPTS - 1 or rt.catalog.log.drops(

@@ -15,7 +15,7 @@ from dataclasses import replace
 
 import pyarrow as pa
 
-from cumulus_ops.append.batches import LogWriter, cut_batches
+from cumulus_ops.append.batches import LogWriter, Room, cut_batches
 from cumulus_ops.compute.reading import StoredRuns
 from cumulus_ops.compute.refresh import is_passed
 from cumulus_ops.epochs.minibatch import apply_or_set_aside
@@ -93,7 +93,7 @@ def _append(rt: Runtime, coordinator: int, epoch: int, moment: datetime.datetime
             return None
         writer = LogWriter(rt.project.state, 1, step.label)
         writer.add(CLOCK_RELATION, SPACE, rows)
-        (new,) = cut_batches(writer.finish(), coordinator, f"tick of epoch {epoch}", epoch, sequence, 1, SPACE)
+        (new,) = cut_batches(writer.finish(), coordinator, f"tick of epoch {epoch}", epoch, sequence, Room(1), SPACE)
         try:
             return rt.catalog.log.append([replace(new, inserts=0, tick=at)])[0]
         except Conflict:

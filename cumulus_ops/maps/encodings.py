@@ -147,7 +147,7 @@ def say_damaged(place: Place, what: str) -> IntegrityProblem:
     return IntegrityProblem(f"a stored run is damaged: {what}", kind="damaged-run", place=place.name, hint=place.hint)
 
 
-#: So many rows for each block, wherever they are, leave hardly one of a thousand blocks out.
+#: So many rows for each block from the first of them to the last leave hardly one of a thousand blocks out, unless they are in heaps.
 COVERING = 8
 #: As many distinct numbers at most are kept as a list, since a place is one byte then.
 LISTED = 256
@@ -181,15 +181,21 @@ class Array(NamedTuple):
 
     def at(self, rows: np.ndarray) -> np.ndarray:
         """The items at some rows."""
-        if self.blocks is not None and self.blocks.unchecked:
-            if self.is_covered_by(len(rows)):
-                return self.all()[rows]
-            self.blocks.check(self.offset + rows * self.data.itemsize)
+        blocks, many = self.blocks, len(rows) >= COVERING
+        if blocks is None or not blocks.unchecked or (many and self.is_covered(rows.min(), rows.max() + 1, len(rows))):
+            return self.data[rows]
+        blocks.check(self.offset + rows * self.data.itemsize)
         return self.data[rows]
 
-    def is_covered_by(self, rows: int) -> bool:
-        """Whether so many rows are in nearly all of its blocks, so that all are verified sooner than it is found out which they are in."""
-        return rows * BLOCK_BYTES >= self.data.nbytes * COVERING
+    def is_covered(self, first: int, last: int, rows: int) -> bool:
+        """Verify the items from ``first`` to ``last`` (exclusive), if so many ``rows`` between them are in nearly all of their blocks: that is done sooner than it is found
+        out which they are in."""
+        assert self.blocks is not None
+        if rows * BLOCK_BYTES < (last - first) * self.data.itemsize * COVERING:
+            return False
+        size = self.data.itemsize
+        self.blocks.check_range(self.offset + int(first) * size, int(last - first) * size)
+        return True
 
     def all(self) -> np.ndarray:
         """All items, as a view."""

@@ -182,7 +182,7 @@ def find(run: RunData, request: Probe) -> Found:
     same = len(parts) == width
     sorted_ = path.order < 0 or path.order in path.bound  # by versions within one key
     one_key = whole and sorted_ and (same or (hashed and not run.collisions))
-    hit, codes = _encode_requests(run, request, hashed, _find_span(run, request))
+    hit, codes = _encode_requests(run, request, hashed, _find_own(run, request))
     if not len(hit):
         return Found(hit, hit, hit, one_key, same)
     if run.codes is None or not (parts or hashed):
@@ -205,7 +205,7 @@ def find(run: RunData, request: Probe) -> Found:
     return Found(hit, low, high, one_key, same)
 
 
-def _find_span(run: RunData, request: Probe) -> slice:
+def _find_own(run: RunData, request: Probe) -> slice:
     """The requests whose first column may be in the run's frame: of the many ranges of a large copy each is asked for its own ones only."""
     if run.rows < FENCE_ROWS or not run.search.parts or not request.bound or request.leading is None:
         return slice(0, len(request))  # of few rows, or not known
@@ -250,35 +250,37 @@ def _encode_requests(run: RunData, request: Probe, hashed: bool, span: slice) ->
 
 
 def search_codes(run: RunData, codes: Array, wanted: np.ndarray, side: Literal["left", "right"]) -> np.ndarray:
-    """Binary search. Of a run that is not verified yet, the part is verified that the header's fences say each answer is in: an
-    answer that lies elsewhere was misled by a damaged code."""
+    """Binary search. Of neighbours that are equal, as where each group is asked for at two versions, one is searched."""
     if len(wanted) >= MANY:
-        other = wanted[1:] != wanted[:-1]
-        if 3 * (distinct := int(np.count_nonzero(other)) + 1) < 2 * len(
-            wanted
-        ):  # as where each group is asked for at two versions
-            starts = np.zeros(distinct, np.int64)
-            starts[1:] = other.nonzero()[0] + 1
-            return _search_distinct(run, codes, wanted[starts], side).repeat(np.diff(starts, append=len(wanted)))
-    return _search_distinct(run, codes, wanted, side)
+        starts = np.flatnonzero(np.concatenate([[True], wanted[1:] != wanted[:-1]]))
+        if 3 * len(starts) < 2 * len(wanted):
+            return _search_verified(run, codes, wanted[starts], side).repeat(np.diff(starts, append=len(wanted)))
+    return _search_verified(run, codes, wanted, side)
 
 
-def _search_distinct(run: RunData, codes: Array, wanted: np.ndarray, side: Literal["left", "right"]) -> np.ndarray:
-    # The search itself may read codes that nobody has verified, and be led astray by them. But the fences are verified, and say whether the
-    # answer is between the two that it should be: that part is verified, and an answer elsewhere is a damaged code.
-    if codes.blocks is None or not codes.blocks.unchecked or codes.is_covered_by(len(wanted)):
-        return codes.all().searchsorted(wanted, side)
+def _search_verified(run: RunData, codes: Array, wanted: np.ndarray, side: Literal["left", "right"]) -> np.ndarray:
+    """Of a run that is not verified yet, the part is verified that the header's fences say each answer is in: an answer that lies elsewhere was misled by a damaged code."""
+    if codes.blocks is None or not codes.blocks.unchecked:
+        return codes.data.searchsorted(wanted, side)
+    fences = run.fences
+    if len(wanted) >= MANY:
+        first = max(0, int(fences.searchsorted(wanted.min(), side)) - 1) * FENCE_ROWS
+        last = min(len(run), int(fences.searchsorted(wanted.max(), side)) * FENCE_ROWS)
+        if first < last and codes.is_covered(first, last, len(wanted)):
+            return codes.data[first:last].searchsorted(wanted, side) + first
+    # The search may read codes that nobody has verified, and be led astray by them. But the fences are verified, and say whether an answer is
+    # between the two that it should be.
     found = codes.data.searchsorted(wanted, side)
-    fences, part = run.fences, (found - 1) // FENCE_ROWS
+    part = (found - 1) // FENCE_ROWS
     is_past = np.greater if side == "left" else np.greater_equal
     right = is_past(wanted, fences[part]) | (part < 0)
     right &= ~is_past(wanted, fences[np.minimum(part + 1, len(fences) - 1)]) | (part == len(fences) - 1)
     marked = np.zeros(len(fences) + 1, bool)
     marked[part] = True  # the last place is for those before the first fence
-    first = marked[:-1].nonzero()[0] * FENCE_ROWS
-    codes.at(first)
-    codes.at(np.minimum(first + FENCE_ROWS, len(run)) - 1)
-    if not right.all() or not (codes.data[first] == fences[first // FENCE_ROWS]).all():
+    begin = marked[:-1].nonzero()[0] * FENCE_ROWS
+    codes.at(begin)
+    codes.at(np.minimum(begin + FENCE_ROWS, len(run)) - 1)
+    if not right.all():
         raise say_damaged(codes.blocks.place, "its search codes are not in order")
     return found
 

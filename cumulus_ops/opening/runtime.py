@@ -9,6 +9,7 @@ from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING
 
 import m3
+from cumulus_ops.append.batches import Room
 from cumulus_ops.append.declarations import declare
 from cumulus_ops.catalog.catalog import Catalog
 from cumulus_ops.catalog.program import program_changed
@@ -27,7 +28,7 @@ from cumulus_ops.opening.columns import follow, past_programs
 from cumulus_ops.opening.compiling import build_program, find_edit
 from cumulus_ops.project.definition import definition_of, with_definition
 from cumulus_ops.project.errors import InputProblem, SetupProblem
-from cumulus_ops.project.settings import Project
+from cumulus_ops.project.settings import BATCH_ROWS, Project
 from cumulus_ops.project.yaml_nodes import read_text
 from cumulus_ops.sources.pending import Sources
 from m3.formatting import program_from_json, program_to_json
@@ -55,6 +56,10 @@ __all__ = [
     "source_of",
     "waits_for_deployment",
 ]
+
+
+#: Of a column of texts Arrow holds so many bytes at once.
+TEXT_BYTES = 2**31 - 1
 
 
 @dataclass(frozen=True)
@@ -92,10 +97,12 @@ class Runtime:
         return self.plan.program
 
     @property
-    def batch_rows(self) -> int:
-        """How many rows of a delivery a batch has at the most: as the project says, or as many as a step has memory for."""
-        project = self.project
-        return project.batch_rows or max(project.least_batch_rows, rows_at_once(self.plan, project.memory_bytes))
+    def room(self) -> Room:
+        """How much of a delivery a batch has at the most: as many rows as the project says, or as there is memory for."""
+        memory = self.project.memory_bytes
+        if self.project.batch_rows is not None:
+            return Room(self.project.batch_rows)
+        return Room(max(BATCH_ROWS, rows_at_once(self.plan, memory)), min(memory // 4, TEXT_BYTES))
 
     def reference(self, batch: Batch) -> BatchRef:
         """A batch as the engine sees it."""

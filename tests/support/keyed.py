@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from sqlalchemy import update
 
-from cumulus_ops.append.batches import LogWriter, cut_batches
+from cumulus_ops.append.batches import LogWriter, Room, cut_batches
 from cumulus_ops.catalog import tables as t
 from cumulus_ops.catalog.catalog import Catalog
 from cumulus_ops.files.columns import event_schema
@@ -73,7 +73,7 @@ def _append(
                 assert len(resolved.rejected) == sum(e in resolved.lost for e in rows["_offset"].to_pylist())
                 writer.add(project.relation(name), f"{coordinator}/{name}", resolved.rows)
                 writer.leave_out(name, f"{coordinator}/{name}", resolved.rejected)
-            new = cut_batches(writer.finish(), coordinator, drop, epoch, sequence, 10**6)
+            new = cut_batches(writer.finish(), coordinator, drop, epoch, sequence, Room(10**6))
             keys.commit(lambda changes: catalog.log.append(new, None, changes))
         tidy_keys(project, catalog, step.label)
     return lost

@@ -213,7 +213,7 @@ class Appender(Worker):
 
     def _append(self) -> tuple[int, ...]:
         waiting = self.rt.sources.pending(0)
-        return append_delivery(self.rt.project, self.rt.catalog, 0, waiting[0]) if waiting else ()
+        return append_delivery(self.rt.project, self.rt.catalog, 0, waiting[0], room=self.rt.room) if waiting else ()
 
 
 class Applier(Worker):

@@ -128,7 +128,8 @@ class _Player:
     def _append(self, period: int, coordinator: int) -> tuple[int, dict[str, np.ndarray]]:
         rows = self.stories.land(self.rt.project.landing, period, coordinator)
         drop = self.rt.project.landing / str(coordinator) / f"p{period:06}"
-        (batch,) = append_delivery(self.rt.project, self.rt.catalog, coordinator, drop_delivery(self.rt.project, drop))
+        delivery = drop_delivery(self.rt.project, drop)
+        (batch,) = append_delivery(self.rt.project, self.rt.catalog, coordinator, delivery, room=self.rt.room)
         self.run.events[coordinator] += sum(map(len, rows.values()))
         return batch, rows
 

@@ -8,6 +8,7 @@ from pathlib import Path
 from hypothesis import given
 from hypothesis import strategies as st
 
+from cumulus_ops.append.batches import Room, Written, WrittenLog, cut_batches
 from cumulus_ops.catalog.records import LogFile
 from cumulus_ops.compute.apply import ApplyTask
 from cumulus_ops.compute.reading import STATEMENTS_PER_EVENT, BatchRef, rows_at_once, rows_within
@@ -66,5 +67,20 @@ def test_a_batch_has_as_many_rows_as_there_is_memory_for(tmp_path: Path) -> None
     initialise(project)
     for memory, said, rows in ((8 << 30, None, rows_within(8 << 30)), (256 << 20, None, 1_000_000), (8 << 30, 5, 5)):
         with open_runtime(replace(project, memory=memory, batch_rows=said)) as rt:
-            assert rt.batch_rows == rows
+            assert rt.room.rows == rows
             assert rt.project.least_batch_rows == (said or 1_000_000)
+
+
+def test_rows_with_long_texts_are_fewer_to_a_batch() -> None:
+    """All of them are loaded at once, and Arrow has at most 2 GiB of a column's texts."""
+
+    def cut(room: Room, bytes_each: int) -> list[int]:
+        files = [LogFile(0, "sale", f"{n}", 500_000, "0/source", 0, 1) for n in range(8)]
+        written = Written(tuple(WrittenLog(file, file.rows, file.rows * bytes_each) for file in files), (), 0)
+        return [batch.inserts for batch in cut_batches([written], 0, "d", 0, 0, room)]
+
+    room = Room(3_000_000, 1 << 30)
+    assert cut(room, 200) == [3_000_000, 1_000_000]
+    assert cut(room, 500) == [2_000_000, 2_000_000]
+    assert cut(room, 5000) == [1_000_000] * 4
+    assert cut(Room(3_000_000), 5000) == [3_000_000, 1_000_000]  # the project says how many

@@ -18,7 +18,7 @@ from cumulus_ops.catalog.records import NewRun
 from cumulus_ops.maps.columns import WIDE
 from cumulus_ops.maps.deltas import VERSION, value_column
 from cumulus_ops.maps.encodings import BLOCK_BYTES, Blocks, Numbers, Packed, Plain, Texts, Wide
-from cumulus_ops.maps.lookup import probe, read_slices, sum_points
+from cumulus_ops.maps.lookup import Probe, probe, read_slices, sum_points
 from cumulus_ops.maps.packs import ALIGNMENT, Pack, open_run, verify_run, write_runs
 from cumulus_ops.maps.runs import AccessPath, RunData, build_run
 from cumulus_ops.project.errors import IntegrityProblem
@@ -228,6 +228,45 @@ def test_a_damaged_code_leads_no_search_astray(folder: Path, damaged: int) -> No
                 else:
                     assert got == [asked + 1]
         assert found > 0
+
+
+def test_a_damaged_code_hides_no_rows_of_those_that_are_asked_for_by_a_part_of_the_key(folder: Path) -> None:
+    """They are a range of rows, in which no code is looked at again."""
+    rows, found = 4000, 0
+    columns = {"a": np.arange(rows) // 2, "b": np.arange(rows) % 2, VERSION: np.zeros(rows, np.int64)}
+    with small_blocks():
+        run = build_run(pa.table(columns | {"+p": np.arange(rows) + 1}), AccessPath("m", (0, 1)))
+        _, place, data = written(folder, run)
+        block = (data.index(np.arange(rows, dtype=np.uint16).tobytes()) + rows) // 64 * 64
+        for fill, asked in itertools.product((0, 255), range(0, rows // 2, 7)):
+            file = flipped(folder, data, block, 3)
+            file.write_bytes(data[:block] + bytes([fill]) * 64 + data[block + 64 :])
+            try:
+                got = read_slices([open_run(file, place.offset, place.bytes)], ["p"], [1], asking(asked))
+            except IntegrityProblem as problem:
+                is_damage(problem, file)
+                found += 1
+            else:
+                assert len(got.request) == 2
+    assert found > 0
+
+
+def asking(*keys: int) -> Probe:
+    return probe([pa.array(keys)], np.full(len(keys), 1))
+
+
+def test_many_requests_for_neighbouring_keys_verify_what_is_around_them(folder: Path, verified: list[int]) -> None:
+    rows = 40_000
+    delta = pa.table({"a": np.arange(rows) * 7, VERSION: np.zeros(rows, np.int64), "+p": np.arange(rows) + 1})
+    file, place, _ = written(folder, build_run(delta, AccessPath("m", (0,))))
+    run = open_run(file, place.offset, place.bytes)
+    verified.clear()
+    assert sum_points([run], ["p"], asking(*range(140_000, 144_200, 7)))["p"].tolist() == [*range(20_001, 20_601)]
+    assert run.codes is not None
+    blocks = len(run.codes.data) * run.codes.data.itemsize // 64
+    assert 0 < len(verified) < blocks / 10
+    sum_points([run], ["p"], asking(*range(0, rows * 7, 7)))
+    assert len(verified) >= blocks
 
 
 @pytest.fixture

@@ -9,6 +9,7 @@ import pyarrow as pa
 from deltalake import DeltaTable, write_deltalake
 
 from cumulus_ops.append.append import append_delivery
+from cumulus_ops.append.batches import Room
 from cumulus_ops.epochs.driver import run_waiting
 from cumulus_ops.opening.runtime import Runtime, initialise, open_runtime
 from cumulus_ops.project.project_file import load_project
@@ -47,7 +48,7 @@ def test_a_drop_may_be_cut_into_other_batches_by_now(tmp_path: Path) -> None:
     with open_runtime(project) as rt:
         land(project, 0)
         (delivery,) = rt.sources.pending(0)
-        batches = append_delivery(project, rt.catalog, 0, delivery, batch_rows=1)
+        batches = append_delivery(project, rt.catalog, 0, delivery, room=Room(1))
         assert len(batches) > 1
         run_waiting(rt, validating=False)
         (last,) = rt.catalog.log.files_of(batches[-1:])[batches[-1]]
