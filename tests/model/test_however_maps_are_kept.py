@@ -28,9 +28,14 @@ from tests.model.test_engine_against_interpreter import BEYOND_RINGS, VIEWS, Wor
 from tests.support.projects import make_project
 from tests.support.random_programs import RELATIONS, m3_programs, sql_views
 from tests.support.runs import CODES, forced, small_blocks
+from tests.support.sampling import WHOLE
 
 KEPT = ["apart", "in groups", "in wide groups"]
-FEW = settings(max_examples=6, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
+FEW = settings(
+    max_examples=6 if WHOLE else 3,
+    deadline=None,
+    suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
+)
 
 
 def apart(program: Program, *_: object) -> tuple[Group, ...]:
