@@ -253,6 +253,7 @@ def tasks_at_once(session: SparkSession) -> int:
 WORK_OF_SEVERAL = 1.35
 #: As many rows that a refresh or a correction goes through cost that, too: of 22 queries 1.2 microseconds each, 0.2 to 2 of single ones.
 ROWS_PER_EVENT = 2
+FEW_ROWS = 10_000
 
 
 def count_tasks(events: int, cores: int, saved_events: int) -> int:
@@ -271,10 +272,12 @@ def count_tasks(events: int, cores: int, saved_events: int) -> int:
 
 
 def count_events(task: ApplyTask | ExtendTask, names: Iterable[str]) -> int:
-    """How many events cost what applying a batch to some maps does: as many as it has, or more where many statements meet them."""
+    """How many events, met by as many statements as :data:`STATEMENTS_PER_EVENT` says, cost what applying a batch to some maps does: to load one costs about what a
+    statement does. Few rows count as they are, so that `rows_per_task: 1` splits every step."""
     statements = Counter(statement.relation for name in names for statement in task.plan.statements[name])
     met = sum(file.rows * statements[file.relation] for file in task.batch.files)
-    return max(rows_of([task.batch]), met // STATEMENTS_PER_EVENT)
+    rows = rows_of([task.batch])
+    return max((rows + met) // (1 + STATEMENTS_PER_EVENT), min(rows, FEW_ROWS))
 
 
 class SparkExecutor:

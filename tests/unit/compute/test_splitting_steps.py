@@ -57,8 +57,9 @@ def test_events_that_many_statements_meet_count_for_more() -> None:
         return count_events(task, plan.base)
 
     assert rows_at_once(plan, 1 << 30) == rows_within(1 << 30) * STATEMENTS_PER_EVENT // statements
-    assert counted("sale", 700) == 700 * statements // STATEMENTS_PER_EVENT
-    assert counted("note", 700) == 700  # nothing meets them, but they have to be read
+    assert counted("sale", 700) == 700 * (1 + statements) // (1 + STATEMENTS_PER_EVENT)
+    assert counted("note", 80_000_000) == 10_000_000  # nothing meets them, but they have to be read
+    assert counted("note", 700) == 700  # few are split if a project says so
 
 
 def test_a_batch_has_as_many_rows_as_there_is_memory_for(tmp_path: Path) -> None:
