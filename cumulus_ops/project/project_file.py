@@ -9,7 +9,7 @@ The shape, with defaults (``docs/project.md`` has a commented example)::
     sources: {landing: landing}              # or landing: {path: landing, settle: 5s}, and others: NAME: {kind: postgres, coordinator: 0, ...}
     coordinators: 1                          # or {count: 3, token: 5m, patience: 1h}; patience: never
     epochs: {length: 15m, start: 2026-01-01T00:00:00Z, count: , retain: 16, pin: 96, events: }
-    batches: {rows: }                        # a larger drop is applied in several batches; as many as there is memory for, a million at least
+    batches: {rows: }                        # a larger drop is applied in several batches (docs/adr/0095)
     views: {revenue: views/revenue.sql}      # or  program: shop.m3
     dialect: postgres                        # how the views are written; without it sqlglot's generic SQL, much like Spark's
     state: ${CUMULUS_HOME:-var}/state
