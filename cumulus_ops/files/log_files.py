@@ -389,9 +389,13 @@ def find_ranges(numbers: np.ndarray) -> np.ndarray:
 
     >>> find_ranges(np.array([1, 1, 2, 7, 9, 10, 3])).tolist()
     [[1, 7, 9, 3], [2, 7, 10, 3]]
+    >>> find_ranges(np.array([2**63 - 1, -(2**63), 2**63 - 1])).shape
+    (2, 3)
     """
-    steps = numbers[1:] - numbers[:-1]
-    gaps = np.flatnonzero((steps < 0) | (steps > 1))
+    steps = (
+        numbers[1:] - numbers[:-1]
+    )  # which wrap around: a step of more than 2**63 is below 0, one back of nearly 2**64 is 1
+    gaps = np.flatnonzero((numbers[1:] < numbers[:-1]) | (steps < 0) | (steps > 1))
     return np.stack([numbers[np.concatenate([[0], gaps + 1])], numbers[np.concatenate([gaps, [-1]])]])
 
 
