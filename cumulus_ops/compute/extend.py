@@ -342,7 +342,7 @@ class _Step:
         if name not in self._changes:
             path = self.plan.derived[name].group.path
             runs = own.get(path) if name in self.task.computed else self.given.get(path, self.until, self.since)
-            self._changes[name] = changes_of(self.plan, name, runs, self.since, self.until)
+            self._changes[name] = changes_of(self.plan, name, runs, self.task.memory, self.since, self.until)
         found = [self._apply(s, self._changes[name], own) for s in statements]
         return [table for table in found if table is not None]
 

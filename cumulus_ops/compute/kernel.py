@@ -202,12 +202,14 @@ class _Memory:
         return None if found is None else found[0]
 
     def keep(self, key: object, joined: _Joined, alive: object) -> _Joined:
-        # All at once, not the oldest: a statement's chain extends its own beginning, and those who share one come one after the other.
-        if self._rows + joined.rows > REMEMBERED_ROWS:
+        # All at once, not the oldest: a statement's chain extends its own beginning, and those who share one come one after the other. The beginning itself
+        # is of the events or their groups, which are there anyway: of 2 million events it alone would leave no room for what is found by them.
+        own = joined.rows if joined.found else 0
+        if self._rows + own > REMEMBERED_ROWS:
             self._joins.clear()
             self._rows = 0
         self._joins[key] = joined, alive
-        self._rows += joined.rows
+        self._rows += own
         return joined
 
 

@@ -40,6 +40,7 @@ from cumulus_ops.compute.reading import (
     StoredRuns,
     newest_version,
     rows_of,
+    rows_within,
     slices_of,
 )
 from cumulus_ops.compute.vector import Frame, evaluate
@@ -574,7 +575,7 @@ class _Step:
         name = statement.relation
         if name not in self._changes:
             runs = own.get(self.plan.derived[name].group.path)
-            self._changes[name] = changes_of(self.plan, name, runs, slice_=self.part)
+            self._changes[name] = changes_of(self.plan, name, runs, self.task.memory, slice_=self.part)
         new = apply_statement(statement, target, self._changes[name], self.all, own)
         newest = self.old.newest(self.plan.derived[name].group.path)
         states = States(self.old, self.new, own)
@@ -586,7 +587,7 @@ class _Step:
         if name not in self._stored:
             since = max(epoch_end(self.task.committed) + 1, self.task.floor)
             runs = self.old.get(self.plan.derived[name].group.path, since=since)
-            self._stored[name] = changes_of(self.plan, name, runs, since, part=self.part)
+            self._stored[name] = changes_of(self.plan, name, runs, self.task.memory, since, part=self.part)
         return self._stored[name]
 
 
@@ -594,6 +595,7 @@ def changes_of(
     plan: ProgramPlan,
     name: str,
     runs: Sequence[RunData],
+    memory: int,
     since: int = -EVER,
     until: int = EVER,
     part: Part = WHOLE,
@@ -605,6 +607,7 @@ def changes_of(
         plan: the program's plan.
         name: the derived map, which has a trigger.
         runs: where its deltas are.
+        memory: of the step.
         since, until: only those with versions from one (inclusive) to the other (exclusive).
         part: of the rows that are left; which those are follows from what is in them.
         slice_: (i, n): only the i-th of n slices of all runs, as they are sorted: for tasks that all have the same ones.
@@ -625,7 +628,7 @@ def changes_of(
             return None
         table, columns = table.take(mine), {param: column.take(mine) for param, column in columns.items()}
     weights = delta_values(table, value_column(name))
-    return Events(Frame(columns, len(table)), versions(table), weights)
+    return Events(Frame(columns, len(table)), versions(table), weights, limit_rows=rows_within(memory))
 
 
 def _table(run: RunData, name: str, params: Sequence[str], since: int, until: int, rows: range) -> pa.Table:

@@ -467,9 +467,15 @@ class Wide:
         return join_words(self.high.units(rows), self.low.units(rows))
 
 
-def encode(column: pa.Array) -> Numbers | Texts | Plain:
-    """A key column (physical type) in its shortest form."""
+def encode(column: pa.Array, order: np.ndarray | None = None) -> Numbers | Texts | Plain:
+    """A key column (physical type) in its shortest form, its rows in ``order`` (None: as they are)."""
     kind = NAMES[column.type]
+    if is_number(column.type):
+        valid = column.is_valid().to_numpy(zero_copy_only=False) if column.null_count else None
+        numbers = encode_numbers(to_numpy(column), kind, valid, order=order)
+        if numbers is not None:
+            return numbers
+    column = column if order is None else take_rows(column, order)
     if kind == "string":
         # Dictionary-encoding is the dearest part of a run with long texts: a sample tells when it would be in vain.
         if len(column) < FEW_TEXTS:
@@ -484,10 +490,7 @@ def encode(column: pa.Array) -> Numbers | Texts | Plain:
         return Texts(
             None if len(distinct) <= 1 else Array(narrow(codes, len(distinct) - 1)), len(column), Plain(distinct)
         )
-    if kind in ("double", "wide"):
-        return Plain(column)
-    valid = column.is_valid().to_numpy(zero_copy_only=False) if column.null_count else None
-    return encode_numbers(to_numpy(column), kind, valid) or Plain(column)
+    return Plain(column)
 
 
 def encode_plainly(column: pa.Array) -> Numbers | Plain:
@@ -501,20 +504,27 @@ def encode_plainly(column: pa.Array) -> Numbers | Plain:
 
 
 def encode_numbers(
-    numbers: np.ndarray, kind: str = "int", valid: np.ndarray | None = None, lists: bool = True
+    numbers: np.ndarray,
+    kind: str = "int",
+    valid: np.ndarray | None = None,
+    lists: bool = True,
+    order: np.ndarray | None = None,
 ) -> Numbers | None:
-    """Int64 numbers in their shortest form; None where no frame holds them. ``lists``: few distinct ones far apart
-    may be kept as a list."""
+    """Int64 numbers in their shortest form, in ``order`` (None: as they are); None where no frame holds them. ``lists``: few distinct ones far
+    apart may be kept as a list."""
     frame = frame_of(numbers, valid)
     if frame is None:
         return None
     if frame.largest == 0:
         return Numbers(kind, frame, len(numbers), None)
-    codes = frame.codes(numbers, valid)
-    if frame.largest > UINT16 and lists and len(codes) >= FEW and (listed := _list_distinct(codes)) is not None:
-        distinct, places = listed
-        return Numbers(kind, frame, len(numbers), Array(places), distinct)
-    return Numbers(kind, frame, len(numbers), Array(narrow(codes, frame.largest)))
+    codes, distinct = frame.codes(numbers, valid), None
+    listed = _list_distinct(codes) if frame.largest > UINT16 and lists and len(codes) >= FEW else None
+    if listed is not None:
+        distinct, codes = listed
+    else:
+        codes = narrow(codes, frame.largest)
+    # Sorted when they are short: millions of rows of one byte fit into a processor's cache, of eight they do not.
+    return Numbers(kind, frame, len(numbers), Array(codes if order is None else codes[order]), distinct)
 
 
 def _list_distinct(codes: np.ndarray) -> tuple[np.ndarray, np.ndarray] | None:

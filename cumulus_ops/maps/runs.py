@@ -32,7 +32,7 @@ from cumulus_ops.maps.columns import (
     to_numpy,
     whole_column,
 )
-from cumulus_ops.maps.deltas import PLUS, VERSION, digits_of, join_digits, map_of, sum_deltas, value_column
+from cumulus_ops.maps.deltas import PLUS, SAFE, VERSION, digits_of, join_digits, map_of, sum_deltas, value_column
 from cumulus_ops.maps.encodings import (
     NAMES,
     Array,
@@ -253,10 +253,10 @@ def build_run(delta: pa.Table, path: AccessPath) -> RunData:
     # Where the ordering column is among the parts of the code, the code's own order is that column's, too.
     order = _sort_rows(codes, versions, keys[path.order] if path.order >= 0 and path.order not in packed else None)
     if order is not None:
-        codes, versions = codes[order], versions[order]
+        codes = codes[order]
     unique, collides = _compare_neighbours(codes, [keys[i] for i in path.bound[len(search.parts) :]], order)
     stored = Array(codes) if search.bits else None
-    encoded = encode_numbers(versions)
+    encoded = encode_numbers(versions, order=order)
     assert encoded is not None  # without NULL
     summed = {name: _encode_values(column, order) for name, column in values.items()}
     return RunData(
@@ -295,7 +295,7 @@ def _take_sorted(column: pa.Array, order: np.ndarray | None) -> pa.Array:
 
 def _encode_key(key: pa.Array, part: Part | None, codes: Array | None, order: np.ndarray | None) -> Column:
     if part is None:
-        return encode(_take_sorted(key, order))
+        return encode(key, order)
     return Packed(NAMES[key.type], part.frame, len(key), codes, part.shift, part.bits)
 
 
@@ -304,10 +304,13 @@ def _encode_values(column: pa.Array, order: np.ndarray | None) -> tuple[Numbers 
     if is_wide(column.type):
         units = pc.cast(column, pa.float64()).to_numpy(zero_copy_only=False)
         return encode_values(_take_sorted(column, order)), float(np.abs(units).sum())
-    units = to_numpy(column) if order is None else to_numpy(column)[order]
-    encoded = encode_numbers(units)
+    units = to_numpy(column)
+    encoded = encode_numbers(units, order=order)
     assert encoded is not None  # without NULL
-    return encoded, float(np.abs(units.astype(np.float64)).sum())
+    low, high = encoded.frame.base, encoded.frame.base + encoded.frame.largest
+    if max(-low, high) * len(units) >= SAFE:
+        units = units.astype(np.float64)
+    return encoded, float((np.abs(units) if low < 0 else units).sum())
 
 
 def _build_codes(keys: Mapping[int, pa.Array], path: AccessPath, rows: int) -> tuple[Search, np.ndarray]:

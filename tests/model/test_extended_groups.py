@@ -309,7 +309,9 @@ def seen_later(extended: Extended, monkeypatch: pytest.MonkeyPatch) -> None:
 def seen_before(extended: Extended, monkeypatch: pytest.MonkeyPatch) -> None:
     """All that is given is new."""
     changes = extend.changes_of
-    monkeypatch.setattr(extend, "changes_of", lambda plan, name, runs, since, until: changes(plan, name, runs))
+    monkeypatch.setattr(
+        extend, "changes_of", lambda plan, name, runs, memory, since, until: changes(plan, name, runs, memory)
+    )
 
 
 def stage_ignored(extended: Extended, monkeypatch: pytest.MonkeyPatch) -> None:
