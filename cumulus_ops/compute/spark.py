@@ -271,12 +271,15 @@ def count_tasks(events: int, cores: int, saved_events: int) -> int:
     return tasks if tasks > 1 and events * (1 - WORK_OF_SEVERAL / tasks) >= saved_events else 1
 
 
-def count_events(task: ApplyTask | ExtendTask, names: Iterable[str]) -> int:
-    """How many events, met by as many statements as :data:`STATEMENTS_PER_EVENT` says, cost what applying a batch to some maps does: to load one costs about what a
-    statement does. Few rows count as they are, so that `rows_per_task: 1` splits every step."""
-    statements = Counter(statement.relation for name in names for statement in task.plan.statements[name])
-    met = sum(file.rows * statements[file.relation] for file in task.batch.files)
-    rows = rows_of([task.batch])
+def count_events(task: ApplyTask | MinibatchTask | ExtendTask) -> int:
+    """How many events, met by as many statements as :data:`STATEMENTS_PER_EVENT` says, cost what a step does with its batch, a refresh that follows with it: to load one costs
+    about what a statement does. Few rows count as they are, so that `rows_per_task: 1` splits every step."""
+    step, plan = task.apply if isinstance(task, MinibatchTask) else task, task.plan
+    names = step.spread if isinstance(step, ExtendTask) else plan.base
+    names = names | plan.refreshed if isinstance(task, MinibatchTask) else names
+    statements = Counter(statement.relation for name in names for statement in plan.statements[name])
+    met = sum(file.rows * statements[file.relation] for file in step.batch.files)
+    rows = rows_of([step.batch])
     return max((rows + met) // (1 + STATEMENTS_PER_EVENT), min(rows, FEW_ROWS))
 
 
@@ -385,21 +388,21 @@ class SparkExecutor:
 
     def _tasks(self, task: Task) -> int:
         """How many tasks a step is done by: as many as there are cores for, or one, if more would not save more than they cost."""
-        apply = task.apply if isinstance(task, MinibatchTask) else task
-        match apply:
+        match task:
             case MergeTask():  # nothing is done twice, and one job does it either way
-                return max(1, min(-(-apply.rows // self._settings.rows_per_task), tasks_at_once(self.session)))
+                return max(1, min(-(-task.rows // self._settings.rows_per_task), tasks_at_once(self.session)))
             case RefreshTask() | CorrectTask():
-                events = rows_concerned(apply) // ROWS_PER_EVENT
-            case ApplyTask():
-                events = count_events(apply, apply.plan.base)
-            case ExtendTask() if apply.spread:
-                events = count_events(apply, apply.spread)
+                events = rows_concerned(task) // ROWS_PER_EVENT
+            case ExtendTask() if not task.spread:
+                return 1
+            case ApplyTask() | MinibatchTask() | ExtendTask():
+                events = count_events(task)
             case _:
                 return 1
         tasks = count_tasks(events, tasks_at_once(self.session), self._settings.rows_per_task)
-        if tasks > 1 and isinstance(apply, ApplyTask | ExtendTask):
-            alone = plan_stages(apply, tasks, fixed_labels(apply.plan, self._layout)).layout.alone
+        staged = task.apply if isinstance(task, MinibatchTask) else task
+        if tasks > 1 and isinstance(staged, ApplyTask | ExtendTask):
+            alone = plan_stages(staged, tasks, fixed_labels(staged.plan, self._layout)).layout.alone
             return 1 if alone else tasks
         return tasks
 

@@ -12,7 +12,9 @@ from cumulus_ops.append.batches import Room, Written, WrittenLog, cut_batches
 from cumulus_ops.catalog.records import LogFile
 from cumulus_ops.compute.apply import ApplyTask
 from cumulus_ops.compute.reading import STATEMENTS_PER_EVENT, BatchRef, rows_at_once, rows_within
+from cumulus_ops.compute.refresh import RefreshTask
 from cumulus_ops.compute.spark import WORK_OF_SEVERAL, count_events, count_tasks
+from cumulus_ops.compute.steps import MinibatchTask
 from cumulus_ops.layout.plans import plan_program
 from cumulus_ops.opening.runtime import initialise, open_runtime
 from cumulus_ops.project.settings import ExecutorSettings
@@ -54,12 +56,30 @@ def test_events_that_many_statements_meet_count_for_more() -> None:
     def counted(relation: str, rows: int) -> int:
         file = LogFile(1, relation, "file", rows, "0/source", 0, rows)
         task = ApplyTask(plan, Path(), BatchRef(1, 0, 0, (file,), 0, 0, rows), ())
-        return count_events(task, plan.base)
+        return count_events(task)
 
     assert rows_at_once(plan, 1 << 30) == rows_within(1 << 30) * STATEMENTS_PER_EVENT // statements
     assert counted("sale", 700) == 700 * (1 + statements) // (1 + STATEMENTS_PER_EVENT)
     assert counted("note", 80_000_000) == 10_000_000  # nothing meets them, but they have to be read
     assert counted("note", 700) == 700  # few are split if a project says so
+
+
+def test_a_refresh_that_follows_counts_with_its_batch() -> None:
+    """What events meet in maps behind an average costs as much as in others: of TPC-H's query 21 three quarters."""
+    text = (
+        "SELECT s.k, SUM(s.v) AS t FROM sale s WHERE s.v < (SELECT AVG(o.v) FROM sale o WHERE o.k = s.k) GROUP BY s.k"
+    )
+    plan = plan_program(compile_views("test", (SALE, NOTE), {"v": text}), "batch")
+    both = [
+        sum(s.relation == "sale" for name in names for s in plan.statements[name])
+        for names in (plan.base, plan.refreshed)
+    ]
+    assert all(both)
+    file = LogFile(1, "sale", "file", 80_000_000, "0/source", 0, 80_000_000)
+    apply = ApplyTask(plan, Path(), BatchRef(1, 0, 0, (file,), 0, 0, file.rows), ())
+    refresh = RefreshTask(plan, Path(), (), 0, (apply.batch,), (), -1, 0)
+    assert count_events(apply) == 10_000_000 * (1 + both[0])
+    assert count_events(MinibatchTask(apply, refresh)) == 10_000_000 * (1 + sum(both))
 
 
 def test_a_batch_has_as_many_rows_as_there_is_memory_for(tmp_path: Path) -> None:
