@@ -27,7 +27,7 @@ from cumulus_ops.compute.reading import (
     rows_within,
 )
 from cumulus_ops.compute.vector import Frame
-from cumulus_ops.layout.costs import Ref
+from cumulus_ops.layout.costs import Ref, used_columns
 from cumulus_ops.layout.groups import Group
 from cumulus_ops.layout.plans import ProgramPlan
 from cumulus_ops.layout.statements import StatementPlan
@@ -41,6 +41,9 @@ __all__ = [
     "Loaded",
     "apply_events",
     "apply_statement",
+    "applying",
+    "find_concerned",
+    "read_columns",
     "retract_batch",
     "settle",
     "settle_cycle",
@@ -202,15 +205,25 @@ def apply_events(task: ApplyTask, own: OwnDeltas) -> Loaded:
     Returns:
         the batch's events, for whoever goes on with them.
     """
-    loaded = Loaded(task.plan, task.root, (task.batch,), task.memory)
-    stored = StoredRuns(task.plan, task.root, task.runs)
+    loaded, concerned = Loaded(task.plan, task.root, (task.batch,), task.memory), find_concerned(task)
+    settle(task.plan, concerned, concerned, applying(task, loaded), rows_of([task.batch]), own)
+    return loaded
 
+
+def find_concerned(task: ApplyTask) -> set[str]:
+    """The maps that may have deltas."""
+    return {name for r in task.batch.relations() for name in task.plan.triggered.get(r, ())} & task.plan.base
+
+
+def applying(task: ApplyTask, loaded: Loaded, part: Part = WHOLE) -> Compute:
+    """What computes the deltas of a map, or what a part of the events adds to it."""
+    stored = StoredRuns(task.plan, task.root, task.runs)
     fixed: dict[Ref, pa.Table | None] = {}  # what the rounds of a cycle do not change
 
     def add(ref: Ref, statement: StatementPlan, own: OwnDeltas) -> pa.Table | None:
         if ref in fixed:
             return fixed[ref]
-        events = loaded.get(statement.relation, statement.sign)
+        events = loaded.get(statement.relation, statement.sign, part)
         table = apply_statement(statement, task.plan.groups[ref[0]], events, stored, own)
         if task.plan.is_repeated(ref[0]) and not task.plan.reads_own_cycle(statement):
             fixed[ref] = table
@@ -220,9 +233,16 @@ def apply_events(task: ApplyTask, own: OwnDeltas) -> Loaded:
         tables = [add((name, i), s, own) for i, s in enumerate(task.plan.statements[name])]
         return [t for t in tables if t is not None]
 
-    concerned = {name for r in task.batch.relations() for name in task.plan.triggered.get(r, ())} & task.plan.base
-    settle(task.plan, concerned, concerned, compute, rows_of([task.batch]), own)
-    return loaded
+    return compute
+
+
+@lru_cache(maxsize=64)
+def read_columns(plan: ProgramPlan, maps: frozenset[str]) -> dict[str, set[str]]:
+    """The columns of events that the statements of some maps look at, by relation: of a level fewer than of the program, and each level reads them again."""
+    found: dict[str, set[str]] = {}
+    for statement in (s for name in maps for s in plan.statements[name] if s.relation in plan.ranks):
+        found.setdefault(statement.relation, set()).update(used_columns(plan, statement))
+    return found
 
 
 def apply_statement(

@@ -13,10 +13,10 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass
 
-from cumulus_ops.catalog.records import NewRun
-from cumulus_ops.compute.apply import settle
+from cumulus_ops.catalog.records import NewRun, Run
+from cumulus_ops.compute.apply import ApplyTask, Loaded, applying, find_concerned, read_columns, settle
 from cumulus_ops.compute.correct import CorrectTask, correcting, first_corrected
-from cumulus_ops.compute.reading import WHOLE, OwnDeltas, Part, rows_of
+from cumulus_ops.compute.reading import WHOLE, BatchRef, OwnDeltas, Part, rows_of
 from cumulus_ops.compute.refresh import RefreshTask, bound_of_refresh, first_refreshed, refreshing
 from cumulus_ops.layout.plans import ProgramPlan
 
@@ -28,7 +28,7 @@ class PortionTask:
     """A ``part`` of the deltas that a step adds to the maps ``first``, and to others that are ``allowed`` and follow from these. ``written``: the deltas
     of the step that there are already, none of which is of these maps."""
 
-    step: RefreshTask | CorrectTask
+    step: ApplyTask | RefreshTask | CorrectTask
     first: tuple[str, ...]
     allowed: frozenset[str]
     part: Part
@@ -40,11 +40,14 @@ class PortionTask:
         return self.step.plan
 
 
-def compute_portion(task: PortionTask, own: OwnDeltas) -> None:
-    """The deltas of a portion, into ``own``."""
+def compute_portion(task: PortionTask, own: OwnDeltas, loaded: Loaded | None = None) -> None:
+    """The deltas of a portion, into ``own``. ``loaded``: the batch's events, of portions of an apply that have the same part."""
     step, plan = task.step, task.plan
     own.take(step.root, task.written)
-    if isinstance(step, RefreshTask):
+    if isinstance(step, ApplyTask):
+        loaded = loaded or Loaded(plan, step.root, (step.batch,), step.memory, read_columns(plan, task.allowed))
+        compute, bound = applying(step, loaded, task.part), rows_of([step.batch])
+    elif isinstance(step, RefreshTask):
         compute, bound = refreshing(step, task.allowed, part=task.part), bound_of_refresh(step)
     else:
         compute, bound = correcting(step, task.part), sum(rows_of(h.batches) for h in step.history)
@@ -59,7 +62,7 @@ def rows_concerned(step: RefreshTask | CorrectTask) -> int:
 
 
 def run_levels(
-    step: RefreshTask | CorrectTask,
+    step: ApplyTask | RefreshTask | CorrectTask,
     tasks: int,
     rows_per_task: int,
     run: Callable[[list[PortionTask]], Iterable[NewRun]],
@@ -73,7 +76,9 @@ def run_levels(
         run: runs portions of one level, at the same time if it likes, and returns what they have written.
     """
     plan = step.plan
-    if isinstance(step, RefreshTask):
+    if isinstance(step, ApplyTask):
+        first, allowed = find_concerned(step), plan.base
+    elif isinstance(step, RefreshTask):
         first, allowed = first_refreshed(step), plan.refreshed
     else:
         first, allowed = first_corrected(step), plan.base
@@ -103,18 +108,28 @@ def _reached(plan: ProgramPlan, names: Iterable[str], allowed: Collection[str]) 
     return frozenset(found)
 
 
-def _events(step: RefreshTask | CorrectTask, names: Iterable[str]) -> int:
+def _events(step: ApplyTask | RefreshTask | CorrectTask, names: Iterable[str]) -> int:
     """How many events those of some maps go through that events add to."""
     relations = {statement.relation for name in names for statement in step.plan.statements[name]}
-    groups = [step.fresh] if isinstance(step, RefreshTask) else [h.batches for h in step.history]
+    groups: list[tuple[BatchRef, ...]]
+    match step:
+        case ApplyTask():
+            groups = [(step.batch,)]
+        case RefreshTask():
+            groups = [step.fresh]
+        case CorrectTask():
+            groups = [h.batches for h in step.history]
     return sum(f.rows for batches in groups for b in batches for f in b.files if f.relation in relations)
 
 
-def _new_rows(step: RefreshTask | CorrectTask, names: Collection[str], written: Iterable[NewRun] = ()) -> int:
+def _new_rows(
+    step: ApplyTask | RefreshTask | CorrectTask, names: Collection[str], written: Iterable[NewRun] = ()
+) -> int:
     """How many rows that are new of other maps they go through: each map's in one of its copies."""
+    new: list[Run] = []
     if isinstance(step, RefreshTask):
         new = [run for run in step.runs if run.origin > step.refreshed]
-    else:
+    elif isinstance(step, CorrectTask):
         new = [run for run in step.runs if any(not h.clock.covers(run.origin) for h in step.history)]
     copies: dict[str, Counter[str]] = {}
     for run in (*new, *written):
@@ -124,7 +139,7 @@ def _new_rows(step: RefreshTask | CorrectTask, names: Collection[str], written: 
 
 
 def _cut(
-    step: RefreshTask | CorrectTask, names: set[str], tasks: int, written: tuple[NewRun, ...]
+    step: ApplyTask | RefreshTask | CorrectTask, names: set[str], tasks: int, written: tuple[NewRun, ...]
 ) -> list[PortionTask]:
     """The portions of some maps of one level."""
     plan = step.plan

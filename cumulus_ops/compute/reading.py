@@ -522,7 +522,7 @@ def read_events(
         root: the state folder.
         batches: which batches to read.
         relation: which relation.
-        part: (i, n): only the i-th of n slices of all its rows, in the order of the batches and their files.
+        part: (i, n): only the i-th of n parts of all its rows, which are two slices of them in the order of the batches and their files.
         columns: only these columns; None for those that the program uses.
 
     Returns:
@@ -534,12 +534,15 @@ def read_events(
     files = [(batch, file) for batch in batches for file in batch.files if file.relation == relation]
     if not files:
         return None
-    # Neighbours, and not some of each file: whole files are left to others, and events that came together often have keys that lie together.
-    slices = slices_of([file.rows for _, file in files], part)
-    chosen = [place for place, rows in enumerate(slices) if rows] or [0]  # one is left for the types of its columns
+    # Neighbours, and not some of each file: whole files are left to others, and events that came together often have keys that lie together. But deletes often come
+    # before inserts, and find more: with one slice each, of two tasks one had all of them, and 1.6 times the work.
+    here, number = part
+    slices = [(here, number)] if number == 1 else [(here, 2 * number), (here + number, 2 * number)]
+    sizes = [file.rows for _, file in files]
+    chosen = [(place, rows) for slice_ in slices for place, rows in enumerate(slices_of(sizes, slice_)) if rows]
     tables = [
-        _read(root, file, declared, types, plan.versions.stamp(batch, plan.ranks[relation]), slices[place])
-        for place in chosen
+        _read(root, file, declared, types, plan.versions.stamp(batch, plan.ranks[relation]), rows)
+        for place, rows in chosen or [(0, range(0))]  # one is left for the types of its columns
         for batch, file in [files[place]]
     ]
     return tables[0] if len(tables) == 1 else stack(tables).combine_chunks()

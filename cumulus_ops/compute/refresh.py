@@ -17,7 +17,6 @@ from __future__ import annotations
 import datetime
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 from pathlib import Path
 
 import numpy as np
@@ -25,7 +24,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from cumulus_ops.catalog.records import Run
-from cumulus_ops.compute.apply import Compute, Loaded, apply_statement, settle
+from cumulus_ops.compute.apply import Compute, Loaded, apply_statement, read_columns, settle
 from cumulus_ops.compute.collected import collect, sum_doubles, window_rows
 from cumulus_ops.compute.correct import States, correct_statement
 from cumulus_ops.compute.kernel import Events
@@ -44,7 +43,6 @@ from cumulus_ops.compute.reading import (
     slices_of,
 )
 from cumulus_ops.compute.vector import Frame, evaluate
-from cumulus_ops.layout.costs import used_columns
 from cumulus_ops.layout.plans import DerivedPlan, GroupLookup, InputPlan, ProgramPlan
 from cumulus_ops.layout.statements import StatementPlan
 from cumulus_ops.maps.columns import (
@@ -513,15 +511,6 @@ def is_correction(task: RefreshTask, versions: np.ndarray) -> np.ndarray:
     return ~task.plan.versions.within(versions, task.fresh)
 
 
-@lru_cache(maxsize=64)
-def _columns_of(plan: ProgramPlan, maps: frozenset[str]) -> dict[str, set[str]]:
-    """The columns of events that the statements of some maps look at, by relation: of a level fewer than of the program, and each level reads them again."""
-    found: dict[str, set[str]] = {}
-    for statement in (s for name in maps for s in plan.statements[name] if s.relation in plan.ranks):
-        found.setdefault(statement.relation, set()).update(used_columns(plan, statement))
-    return found
-
-
 class _Step:
     """One refresh: its events and its states of the maps."""
 
@@ -533,7 +522,7 @@ class _Step:
         self.old = StoredRuns(task.plan, task.root, old) if new else self.all
         self.new = StoredRuns(task.plan, task.root, new)
         usable = fresh is not None and fresh.batches == task.fresh
-        columns = _columns_of(task.plan, frozenset(maps))
+        columns = read_columns(task.plan, frozenset(maps))
         self.history = Loaded(task.plan, task.root, task.history, task.memory, columns)
         self.fresh = (
             fresh if fresh is not None and usable else Loaded(task.plan, task.root, task.fresh, task.memory, columns)

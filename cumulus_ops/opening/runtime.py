@@ -98,10 +98,9 @@ class Runtime:
 
     @property
     def room(self) -> Room:
-        """How much of a delivery a batch has at the most: as many rows as the project says; or, if each batch ends with a refresh, as there is memory for. Otherwise
-        more than :data:`BATCH_ROWS` would leave the processor's caches, and take longer."""
+        """How much of a delivery a batch has at the most: as many rows as the project says, or as there is memory for."""
         memory = self.project.memory_bytes
-        if self.project.batch_rows is not None or not self.plan.derived:
+        if self.project.batch_rows is not None:
             return Room(self.project.least_batch_rows)
         return Room(max(BATCH_ROWS, rows_at_once(self.plan, memory)), min(memory // 4, TEXT_BYTES))
 

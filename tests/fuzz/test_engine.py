@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from cumulus_ops.catalog.records import moment_of_now
-from cumulus_ops.compute.steps import Executor
+from cumulus_ops.compute.steps import Executor, InProcess
 from cumulus_ops.epochs.checkpoint import commit, refresh
 from cumulus_ops.epochs.minibatch import apply_batch
 from cumulus_ops.epochs.voting import vote
@@ -85,7 +85,8 @@ def test_engine_has_what_the_interpreter_has_as_time_goes_on(number: int, tmp_pa
 
 @pytest.mark.parametrize("number", range(-(-PROJECTS // 8)))
 def test_engine_has_what_the_interpreter_has_in_portions(number: int, tmp_path: Path) -> None:
-    follow(BASE + 300_000 + number * 50, tmp_path, executor=InPortions(3), goes_on=number % 2 == 0)
+    for place, executor in enumerate((InPortions(3), InProcess(3, 2))):
+        follow(BASE + 300_000 + number * 50, tmp_path / str(place), executor=executor, goes_on=number % 2 == 0)
 
 
 def follow(

@@ -6,10 +6,16 @@ from __future__ import annotations
 import dataclasses
 import os
 from pathlib import Path
+from unittest.mock import Mock
 
 import pytest
 
-from cumulus_ops.compute import steps
+from cumulus_ops.compute import refresh, steps
+from cumulus_ops.compute.apply import ApplyTask
+from cumulus_ops.compute.correct import CorrectTask
+from cumulus_ops.compute.portions import compute_portion
+from cumulus_ops.compute.refresh import RefreshTask
+from cumulus_ops.compute.steps import InProcess
 from cumulus_ops.epochs import checkpoint
 from cumulus_ops.opening.runtime import initialise, open_runtime
 from m3.program import Program
@@ -62,9 +68,14 @@ def test_corrections_are_those_of_the_protocol(name: str, tmp_path: Path) -> Non
     assert corrected > 0, "no history has made a correction necessary"
 
 
+@pytest.mark.parametrize("threads", [0, 3], ids=["tasks", "threads"])
 @pytest.mark.parametrize("name", IN_PORTIONS)
-def test_steps_in_portions_agree(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    executor = InPortions(3)
+def test_steps_in_portions_agree(name: str, threads: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As tasks of Spark have them, and as threads, which do so with what is applied, too."""
+    executor = InProcess(threads, 2) if threads else InPortions(3)
+    portions = Mock(side_effect=compute_portion)
+    monkeypatch.setattr(steps, "compute_portion", portions)
+    monkeypatch.setattr(refresh, "SMALL_ROWS", 0)  # a few groups are ranges of their keys, too
     monkeypatch.setattr(steps, "FEWEST_RANGE_ROWS", 4)  # then a share of a copy is several ranges, in several tasks
     monkeypatch.setattr(checkpoint, "most_merged_rows", lambda _: 50)
     for seed in SEEDS:
@@ -75,4 +86,6 @@ def test_steps_in_portions_agree(name: str, tmp_path: Path, monkeypatch: pytest.
             model = Eventual(rt.program) if name in BY_EVENT else None
             agree(rt.program, play(random_history(1_000 + seed), [Local(rt)], model))
             check_hashes(rt)
-    assert executor.portions, "nothing was refreshed, and nothing corrected"
+    stepped = {type(call.args[0].step) for call in portions.call_args_list}
+    assert stepped & {RefreshTask, CorrectTask}, "nothing was refreshed, and nothing corrected"
+    assert (ApplyTask in stepped) == bool(threads)

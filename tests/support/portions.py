@@ -16,10 +16,11 @@ __all__ = ["InPortions"]
 
 
 class InPortions(InProcess):
-    """Refreshes, corrects and merges as Spark does what is large. ``portions``: how many of refreshes and corrections there were. ``rows``: with fewer that are left, one task does the rest."""
+    """Refreshes, corrects and merges as Spark does what is large. ``rows``: with fewer that are left, one task does the rest."""
 
     def __init__(self, tasks: int, rows: int = 2) -> None:
-        self.tasks, self.rows, self.portions = tasks, rows, 0
+        super().__init__(1)
+        self.tasks, self.rows = tasks, rows
 
     def run(self, task: Task) -> StepResult:
         """See :class:`cumulus_ops.compute.steps.Executor`."""
@@ -42,6 +43,5 @@ class InPortions(InProcess):
 
     def _run_all(self, tasks: Sequence[Task]) -> list[StepResult]:
         """There and back as text, from the last to the first: they have nothing to say to each other."""
-        self.portions += sum(isinstance(task, PortionTask) for task in tasks)
         done = [StepResult.from_json(run_step(pickle.loads(pickle.dumps(task))).to_json()) for task in reversed(tasks)]
         return done[::-1]
