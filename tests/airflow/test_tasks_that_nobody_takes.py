@@ -1,5 +1,6 @@
 """The executor ends its scheduler when no worker takes tasks any more, and leaves it alone as long as they do. Queue and workers are real; the clock is the test's."""
 
+import importlib.util
 import os
 from types import SimpleNamespace
 
@@ -48,6 +49,10 @@ def is_locked(one):
         one.activity_queue._rlock.release()
         return False
     return True
+
+
+def test_what_is_to_be_loaded_before_the_first_task_is_there():
+    assert [name for name in executor.PRELOADED if importlib.util.find_spec(name) is None] == []
 
 
 def hand_over(one, count):
