@@ -73,8 +73,8 @@ def demo(tmp_path_factory):
     """`cumulus demo` on a little data, up until its table is printed; stopped by Ctrl-C, leaving nothing behind."""
     home, port = tmp_path_factory.mktemp("home"), free_port()
     command = [str(Path(sys.executable).with_name("cumulus")), "demo", "--scale-factor", "0.01", "--epochs", "2"]
-    # Shorter epochs, of which each has its tasks and its proof, would keep the processors busy while pages are looked at.
-    options = ["--epoch-seconds", "30", "--port", str(port), "--home", str(home)]
+    # After these two no coordinator's DAG runs any more. What lands in an epoch belongs to it however late Airflow is, so nothing is gained by longer ones.
+    options = ["--epoch-seconds", "12", "--port", str(port), "--home", str(home)]
     process = subprocess.Popen(
         [*command, *options], cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, env={**os.environ}
     )
