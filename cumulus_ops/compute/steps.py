@@ -500,9 +500,11 @@ class InProcess:
         if threads == 1 or isinstance(step, ExtendTask | PortionTask) or _count_rows(step) < self._rows:
             return run_step(task)
         with ThreadPoolExecutor(threads, "portion") as pool:
+            step = replace(step, memory=step.memory // threads)
             if isinstance(step, MergeTask):
-                return StepResult.together(pool.map(run_step, step.cut(threads)))
-            return self._run_levels(replace(step, memory=step.memory // threads), threads, pool)
+                shares = replace(step, range_rows=step.range_rows // threads).cut(threads)
+                return StepResult.together(pool.map(run_step, shares))
+            return self._run_levels(step, threads, pool)
 
     def _run_levels(
         self, step: ApplyTask | RefreshTask | CorrectTask, threads: int, pool: ThreadPoolExecutor
