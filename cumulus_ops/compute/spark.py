@@ -151,8 +151,9 @@ PORT, LISTEN_S = 15002, 5.0
 SPARK_URL = re.compile(r"sc://[^/?#@;\s]+/?(;[^/?#@\s]*)?")
 
 
-def spark_session(settings: ExecutorSettings) -> SparkSession:
-    """The session of this process: Spark Connect when ``remote`` is set, else a classic one on ``master``."""
+def spark_session(settings: ExecutorSettings, *, for_steps: bool = True) -> SparkSession:
+    """The session of this process: Spark Connect when ``remote`` is set, else a classic one on ``master``. One that is begun ``for_steps`` has its Python workers
+    running; whoever proves snapshots needs none of them, or few."""
     from pyspark.sql import SparkSession
 
     quiet_client(remote=bool(settings.remote))
@@ -175,11 +176,19 @@ def spark_session(settings: ExecutorSettings) -> SparkSession:
     from pyspark import SparkConf, SparkContext
 
     conf = SparkConf().setAll(list(options.items()))
-    if SparkContext._gateway is None and SparkContext._active_spark_context is None:
+    is_new = not _is_running()
+    if SparkContext._gateway is None and is_new:
         SparkContext(conf=conf, gateway=launch_logged(conf))
     session = SparkSession.builder.config(conf=conf).getOrCreate()
     session.sparkContext.setLogLevel("ERROR")
-    # Jobs like the ones to come: after them the workers run, and the code for exchanges is generated. What is wrong, real jobs will find.
+    if is_new and (for_steps or not settings.master.startswith("local")):  # a cluster's executors register meanwhile
+        _run_like_steps(session)
+    session.conf.set("spark.sql.shuffle.partitions", str(tasks_at_once(session)))
+    return session
+
+
+def _run_like_steps(session: SparkSession) -> None:
+    """Jobs like the ones to come: after them the workers run, and the code for exchanges is generated. What is wrong, real jobs will find."""
     with suppress(Exception):
         tasks = session.sparkContext.defaultParallelism
         frame = session.range(0, tasks, 1, tasks).selectExpr("cast(id as int) as destination", *EMPTY_MESSAGE)
@@ -188,8 +197,6 @@ def spark_session(settings: ExecutorSettings) -> SparkSession:
         )
         for _ in range(WARM_UPS):
             frame.collect()
-    session.conf.set("spark.sql.shuffle.partitions", str(tasks_at_once(session)))
-    return session
 
 
 def _remote(url: str) -> SparkSession:

@@ -329,5 +329,5 @@ def find_session(rt: Runtime) -> SparkSession:
     if session is None:
         from cumulus_ops.compute.spark import spark_session
 
-        session = spark_session(rt.project.executor)
+        session = spark_session(rt.project.executor, for_steps=False)
     return session

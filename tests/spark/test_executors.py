@@ -17,7 +17,7 @@ from cumulus_ops.compute.extend import ExtendTask
 from cumulus_ops.compute.portions import run_levels
 from cumulus_ops.compute.reading import BatchRef
 from cumulus_ops.compute.refresh import RefreshTask
-from cumulus_ops.compute.spark import SparkExecutor
+from cumulus_ops.compute.spark import SparkExecutor, spark_session
 from cumulus_ops.epochs.driver import run_epochs
 from cumulus_ops.epochs.status import status
 from cumulus_ops.layout.costs import REPLICATED
@@ -151,6 +151,14 @@ def test_a_failing_step_says_what_is_wrong(spark: SparkSession, tmp_path: Path) 
             (project.state / path).write_bytes(b"not parquet")
         with pytest.raises(Exception, match="|".join(map(re.escape, damaged))):
             run_epochs(broken, 1, validating=False)
+
+
+def test_a_session_that_runs_is_taken_without_a_job(spark: SparkSession) -> None:
+    jobs = spark.sparkContext.statusTracker().getJobIdsForGroup
+    before = jobs()
+    for for_steps in (True, False):
+        assert spark_session(ExecutorSettings(master="local[2,2]"), for_steps=for_steps).range(1) is not None
+    assert jobs() == before
 
 
 def test_levels_follow_the_dataflow(tmp_path: Path) -> None:
