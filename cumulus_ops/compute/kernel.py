@@ -105,12 +105,12 @@ class Events:
     def cancel(self, names: tuple[str, ...]) -> bool:
         """Whether the weights of events that agree in some columns, and in their versions, always sum to 0. Then they are nothing to whoever looks
         at no other column: an update, which is a delete and an insert, concerns only those that look at what it changes."""
-        if names not in self.cancelled:
-            columns = [self.frame.columns[name] for name in names]
-            self.cancelled[names] = (
-                self._is_balanced and all(map(self._balances, columns)) and self._cancel_alike(columns)
-            )
-        return self.cancelled[names]
+        found = self.cancelled.get(names)
+        if found is None:
+            columns = [self.frame.columns[name] for name in names] if self._is_balanced else []
+            found = self._is_balanced and all(map(self._balances, columns)) and self._cancel_alike(columns)
+            self.cancelled[names] = found
+        return found
 
     @cached_property
     def _is_balanced(self) -> bool:
@@ -422,7 +422,7 @@ def _multiply_late(
 ) -> None:
     """Multiply some products by a factor, which is looked at only where one of them is not 0: SQL's meaning does not evaluate it for rows
     that do not count, and it may fail for them (a division by 0)."""
-    rows = np.flatnonzero(np.logical_or.reduce([columns[i] != 0 for i in users]))
+    rows = reduce(np.logical_or, [columns[i] != 0 for i in users]).nonzero()[0]
     whole = len(rows) == frame.rows
     value = evaluate(factor, frame if whole else frame.take(rows))
     for i in users:
@@ -568,7 +568,7 @@ def _number_rows(codes: np.ndarray, count: int, columns: Sequence[pa.Array]) -> 
         if bits + width > 64:
             own, distinct = _number_densely(own, width)
             width = (distinct - 1).bit_length()
-        packed = packed << np.uint64(width) | own if bits and width else packed if bits else own
+        packed = packed << width | own if bits and width else packed if bits else own
         bits += width
     numbered, distinct = _number_densely(packed, bits)
     return numbered.view(np.int64), distinct

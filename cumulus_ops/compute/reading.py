@@ -276,11 +276,12 @@ class StoredRuns:
     def get(self, path: AccessPath, before: int = EVER, since: int = -EVER) -> list[RunData]:
         """The runs of ``path`` that may hold a delta with a version from ``since`` (inclusive) to ``before`` (exclusive)."""
         key = (path, before, since)
-        if key not in self._found:
+        found = self._found.get(key)
+        if found is None:
             runs = self._by_path.get((path.map, path.label), ())
             wanted = [r for r in runs if r.min_version < before and r.max_version >= since]
-            self._found[key] = opened_runs.together(self._root, wanted, self._plan.key_names(path.map))
-        return self._found[key]
+            found = self._found[key] = opened_runs.together(self._root, wanted, self._plan.key_names(path.map))
+        return found
 
     def any_before(self, path: AccessPath, before: int) -> bool:
         """Whether some run of ``path`` has a delta with a version below ``before`` (exclusive)."""
@@ -363,9 +364,11 @@ class OwnDeltas:
         del self._tables[name]
 
     def _build(self, path: AccessPath) -> RunData:
-        if path not in self._runs:
-            self._runs[path] = build_run(project_deltas(self._tables[path.map], path.keys, path.values), path)
-        return self._runs[path]
+        run = self._runs.get(path)
+        if run is None:
+            run = build_run(project_deltas(self._tables[path.map], path.keys, path.values), path)
+            self._runs[path] = run
+        return run
 
     def get(self, path: AccessPath, before: int = EVER) -> list[RunData]:
         """The map's deltas as runs: one of this task, and those that others have written; none, if none has a version below ``before`` (exclusive): events of
@@ -373,10 +376,10 @@ class OwnDeltas:
         if not self.any_before(path, before):
             return []
         others = [opened_runs.open(self._root, run) for run in self._others.get((path.map, path.label), ())]
-        if path not in self._runs and not len(self._tables.get(path.map, ())):
+        if not len(self._tables.get(path.map, ())) and path not in self._runs:
             return others
         run = self._build(path)
-        return [*others, run] if len(run) else others
+        return [*others, run] if run.rows else others
 
     def any_before(self, path: AccessPath, before: int) -> bool:
         """Whether the map has a delta with a version below ``before`` (exclusive)."""

@@ -56,7 +56,15 @@ from cumulus_ops.maps.columns import (
     to_numpy,
     total_column,
 )
-from cumulus_ops.maps.deltas import VERSION, delta_values, first_versions, value_column, versions, with_values
+from cumulus_ops.maps.deltas import (
+    VERSION,
+    delta_values,
+    find_starts,
+    first_versions,
+    value_column,
+    versions,
+    with_values,
+)
 from cumulus_ops.maps.lookup import Probe, probe, read_since, read_slices, sum_points
 from cumulus_ops.maps.ordered import first_live, read_between
 from cumulus_ops.maps.runs import AccessPath, RunData
@@ -158,10 +166,10 @@ def derive(plan: ProgramPlan, derived: DerivedPlan, states: States, part: Part =
     group = np.concatenate([np.arange(len(groups.since)), *(f.request for f, _ in found), ticked])
     stages = [plan.versions.stage(v, derived.stage) for v in (*(versions for _, versions in found), at)]
     before = np.concatenate([groups.since, *stages])
-    looked_at = np.flatnonzero(before < states.until)
+    looked_at = (before < states.until).nonzero()[0]
     order = looked_at[np.lexsort((before[looked_at], group[looked_at]))]
     group, before = group[order], before[order]
-    fresh = np.concatenate([[True], (group[1:] != group[:-1]) | (before[1:] != before[:-1])]).nonzero()[0]
+    fresh = find_starts(group, before)
     group, before = group[fresh], before[fresh]
     points = _Points(group, before, tuple(take_rows(k, group) for k in groups.keys))
     rows = _derivation_rows if isinstance(derived.derived, Derivation) else _windowing_rows
@@ -340,13 +348,13 @@ def _derivation_rows(plan: ProgramPlan, derived: DerivedPlan, states: States, po
     derivation = derived.derived
     assert isinstance(derivation, Derivation)
     inputs = _inputs(plan, derived, states, points)
-    rows = np.flatnonzero(_any_given(list(inputs.values())))
+    rows = _any_given(list(inputs.values())).nonzero()[0]
     totals = frozenset(given.name for given in derived.inputs if given.kind == "value")
     frame = Frame(dict(zip(derivation.keys, points.keys, strict=True)) | inputs, len(points.group), totals=totals).take(
         rows
     )
     counts = to_numpy(evaluate(derivation.count, frame))
-    there = np.flatnonzero(counts)
+    there = counts.nonzero()[0]
     if len(there) < len(rows):
         frame = frame.take(there)
     columns = tuple(canonical(evaluate(c.expression, frame)) for c in derivation.outputs)
@@ -421,8 +429,7 @@ def _windowing_rows(plan: ProgramPlan, derived: DerivedPlan, states: States, poi
 
 def _telescope(plan: ProgramPlan, derived: DerivedPlan, points: _Points, rows: _Rows) -> pa.Table:
     """The rows of each point come at its version and go at the next one of its group; before the first they were there."""
-    come = np.flatnonzero(~points.first[rows.point])
-    go = np.flatnonzero(~points.last[rows.point])
+    come, go = ((~ends[rows.point]).nonzero()[0] for ends in (points.first, points.last))
     chosen = np.concatenate([come, go])
     at = rows.point[chosen]
     keys = [take_rows(k, at) for k in points.keys]
@@ -516,10 +523,10 @@ class _Step:
 
     def __init__(self, task: RefreshTask, maps: Collection[str], fresh: Loaded | None, part: Part) -> None:
         self.task, self.plan, self.part = task, task.plan, part
-        old = [r for r in task.runs if r.origin <= task.refreshed]
         new = [r for r in task.runs if r.origin > task.refreshed]  # none, where all that is new is of this step
-        self.all = StoredRuns(task.plan, task.root, task.runs)
-        self.old = StoredRuns(task.plan, task.root, old) if new else self.all
+        self.all = self.old = StoredRuns(task.plan, task.root, task.runs)
+        if new:
+            self.old = StoredRuns(task.plan, task.root, [r for r in task.runs if r.origin <= task.refreshed])
         self.new = StoredRuns(task.plan, task.root, new)
         usable = fresh is not None and fresh.batches == task.fresh
         columns = read_columns(task.plan, frozenset(maps))

@@ -110,7 +110,8 @@ def refresh_task(
     """
     runs = rt.catalog.commits.runs(at) if runs is None else runs
     fresh = [e.batch for e in rt.catalog.commits.live_history(at, after=refreshed)] + ([] if batch is None else [batch])
-    starts = [r.min_version for r in runs if r.origin > refreshed]
+    new = [r for r in runs if r.origin > refreshed]
+    starts = [r.min_version for r in new]
     starts += [rt.plan.versions.span(b)[0] for b in fresh]
     if not starts:
         return None
@@ -119,7 +120,7 @@ def refresh_task(
     late = [b for b in live if (b.commit or 0) <= refreshed and rt.plan.versions.span(b)[1] >= floor]
     committed = rt.catalog.snapshots.newest()
     batches = rt.references(fresh), rt.references(late)
-    changed = {r.map for r in runs if r.origin > refreshed}
+    changed = {r.map for r in new}
     concerned = rt.plan.concerned({name for b in batches[0] for name in b.relations()}, changed)
     wanted = rt.plan.looked_up(concerned) | changed
     needed = tuple(r for r in runs if r.map in wanted)

@@ -68,11 +68,12 @@ INT64 = pa.int64()
 #: What Arrow calls types, which is faster to look up than the types.
 INT64_ID, WIDE_ID, BOOL_ID = INT64.id, WIDE.id, pa.bool_().id
 DATE_ID, TIMESTAMP_ID = pa.date32().id, pa.timestamp("us").id
+EIGHT_BYTES = np.dtype(np.int64)
 #: The numbers in the buffer of a type of a fixed width.
 FIXED: Mapping[object, np.dtype] = {
-    INT64_ID: np.dtype(np.int64),
+    INT64_ID: EIGHT_BYTES,
     DATE_ID: np.dtype(np.int32),
-    TIMESTAMP_ID: np.dtype(np.int64),
+    TIMESTAMP_ID: EIGHT_BYTES,
     pa.float64().id: np.dtype(np.float64),
 }
 #: The largest magnitude in a wide column: 38 digits.
@@ -321,11 +322,12 @@ def canonical(array: pa.Array) -> pa.Array:
 
 def take_rows(column: pa.Array, rows: np.ndarray) -> pa.Array:
     """The rows at the given positions. Numpy needs a sixth of Arrow's time for a few numbers, and joins are many of such."""
-    width = FIXED.get(column.type.id)
+    type_ = column.type
+    width = FIXED.get(type_.id)
     if width is None or column.null_count:
         # `column.take` makes options first, which takes a third of the time of a few rows.
         return pc.call_function("take", [column, from_numbers(rows) if rows.dtype == np.int64 else pa.array(rows)])
-    return from_numbers(_view_numbers(column, width)[rows], column.type)
+    return from_numbers(_view_numbers(column, width)[rows], type_)
 
 
 class Taken(Mapping[str, pa.Array]):
@@ -353,17 +355,18 @@ class Taken(Mapping[str, pa.Array]):
 
 def _view_numbers(column: pa.Array, width: np.dtype) -> np.ndarray:
     """What the buffer of a column of a fixed width holds."""
-    if not len(column):
-        return np.zeros(0, width)
-    return np.frombuffer(column.buffers()[1], width, len(column), column.offset * width.itemsize)
+    rows = len(column)
+    return np.ndarray(rows, width, column.buffers()[1], column.offset * width.itemsize) if rows else np.zeros(0, width)
 
 
 def to_numpy(array: pa.Array, null: int = 0) -> np.ndarray:
     """A numpy array of int64 for integers, dates, timestamps and booleans, with ``null`` in place of NULL; of Python's integers
     where a wide column needs them."""
     kind = array.type.id
-    if not array.null_count and kind in FIXED:
-        return _view_numbers(array, FIXED[kind]).astype(np.int64, copy=False)
+    width = FIXED.get(kind)
+    if width is not None and not array.null_count:
+        numbers = _view_numbers(array, width)
+        return numbers if width is EIGHT_BYTES else numbers.astype(np.int64)
     if is_wide(array.type):
         return to_units(array, null)
     if kind == BOOL_ID:
@@ -413,14 +416,14 @@ def hash_columns(columns: Sequence[pa.Array], rows: int) -> np.ndarray:
 def hash_places(columns: Sequence[pa.Array], rows: int, number: int) -> np.ndarray:
     """Which of ``number`` tasks each row goes to: a range of the hashes of ``columns`` each, the same in every process (int64)."""
     hashes = hash_columns(columns, rows)
-    return (((hashes >> np.uint64(32)) * np.uint64(number)) >> np.uint64(32)).astype(np.int64)
+    return (((hashes >> 32) * number) >> 32).astype(np.int64)
 
 
 def mix(x: np.ndarray) -> np.ndarray:
     """Every bit of the result depends on every bit of ``x`` (uint64); different numbers stay different (the end of SplitMix64)."""
-    x = (x ^ (x >> np.uint64(30))) * MIX_1
-    x = (x ^ (x >> np.uint64(27))) * MIX_2
-    return np.asarray(x ^ (x >> np.uint64(31)))
+    x = (x ^ (x >> 30)) * MIX_1
+    x = (x ^ (x >> 27)) * MIX_2
+    return np.asarray(x ^ (x >> 31))
 
 
 def hash_texts(column: pa.Array) -> np.ndarray:

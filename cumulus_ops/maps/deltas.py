@@ -47,6 +47,7 @@ __all__ = [
     "delta_values",
     "digits_of",
     "distinct_rows",
+    "find_starts",
     "first_versions",
     "join_digits",
     "map_of",
@@ -261,6 +262,8 @@ def _sum_by_keys(table: pa.Table, keys: Sequence[str], values: Sequence[str], *,
 
 #: Fewer rows are sorted by several numbers sooner than hashed.
 SORTED_ROWS = 1 << 13
+#: Fewer are sorted by their columns sooner than these are made one number.
+FEW_ROWS = 1 << 8
 
 
 def _sort_groups(columns: Sequence[pa.Array], rows: int) -> tuple[np.ndarray | None, np.ndarray] | None:
@@ -268,27 +271,42 @@ def _sort_groups(columns: Sequence[pa.Array], rows: int) -> tuple[np.ndarray | N
     many keys do not fit 64 bits together: sorting one number per row takes half the time of hashing several columns."""
     if rows < 2:
         return None, np.zeros(rows, np.int64)
-    codes, bits = [np.zeros(rows, np.uint64)], 0
+    if columns and rows <= FEW_ROWS:
+        codes = [_view_codes(column) for column in columns]
+        order = np.lexsort(codes[::-1])
+        return order, find_starts(*(code[order] for code in codes))
+    packed, bits = [np.zeros(rows, np.uint64)], 0
     for column in columns:
         own, width = column_codes(column)
         if bits + width > 64:
             if rows > SORTED_ROWS:
                 return None
-            codes.append(own)
+            packed.append(own)
             bits = width
         elif width:
-            codes[-1] = codes[-1] << np.uint64(width) | own if bits else own
+            packed[-1] = packed[-1] << width | own if bits else own
             bits += width
-    if len(codes) == 1:
-        numbers = narrow(codes[0], 2**bits - 1)
-        order = None if bool((numbers[1:] >= numbers[:-1]).all()) else numbers.argsort()
-        codes = [numbers]
-    else:
-        order = np.lexsort(codes[::-1])
-    fresh = np.ones(rows, bool)
-    changes = [c[1:] != c[:-1] for c in (codes if order is None else [c[order] for c in codes])]
-    fresh[1:] = reduce(np.logical_or, changes)
-    return order, fresh.nonzero()[0]
+    if len(packed) > 1:
+        order = np.lexsort(packed[::-1])
+        return order, find_starts(*(code[order] for code in packed))
+    numbers = narrow(packed[0], 2**bits - 1)
+    if bool((numbers[1:] >= numbers[:-1]).all()):
+        return None, find_starts(numbers)
+    order = numbers.argsort()
+    return order, find_starts(numbers[order])
+
+
+def _view_codes(column: pa.Array) -> np.ndarray:
+    """Numbers that are equal where the values are: those of whole numbers themselves."""
+    is_plain = is_number(column.type) and not column.null_count
+    return to_numpy(column) if is_plain else column_codes(column)[0]
+
+
+def find_starts(*columns: np.ndarray) -> np.ndarray:
+    """The rows that differ from the one before in some column; the first one is among them."""
+    fresh = np.ones(len(columns[0]), bool)
+    fresh[1:] = reduce(np.logical_or, [column[1:] != column[:-1] for column in columns])
+    return fresh.nonzero()[0]
 
 
 def first_versions(table: pa.Table) -> tuple[tuple[pa.Array, ...], np.ndarray]:
@@ -403,7 +421,10 @@ def multiply(a: np.ndarray, b: np.ndarray) -> np.ndarray:
 
 def _find_extent(values: np.ndarray) -> int:
     """The largest magnitude."""
-    return max(int(values.max()), -int(values.min()))
+    if len(values) > FEW_ROWS:
+        return max(int(values.max()), -int(values.min()))
+    # Of few numbers in one look instead of two. As an unsigned number the least of int64 has its magnitude.
+    return int(np.abs(values).view(np.uint64).max())
 
 
 def versions(table: pa.Table) -> np.ndarray:

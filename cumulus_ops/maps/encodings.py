@@ -12,9 +12,10 @@ from __future__ import annotations
 
 import zlib
 from bisect import bisect_left
+from collections.abc import Sequence
 from dataclasses import dataclass
 from threading import Lock
-from typing import NamedTuple, Protocol
+from typing import NamedTuple, Protocol, cast
 
 import numpy as np
 import pyarrow as pa
@@ -22,6 +23,7 @@ import pyarrow.compute as pc
 
 from cumulus_ops.maps.columns import (
     WIDE,
+    alike,
     from_numbers,
     from_words,
     is_wide,
@@ -37,8 +39,10 @@ from cumulus_ops.project.errors import IntegrityProblem
 __all__ = [
     "BLOCK_BYTES",
     "BLOCK_SHIFT",
+    "FEW",
     "NAMES",
     "TYPES",
+    "UINT64",
     "Array",
     "Blocks",
     "Column",
@@ -54,8 +58,11 @@ __all__ = [
     "encode_numbers",
     "encode_plainly",
     "encode_values",
+    "encode_within",
     "extremes",
     "frame_of",
+    "frames_of",
+    "gather",
     "is_number",
     "narrow",
     "say_damaged",
@@ -161,7 +168,9 @@ FEW = FEW_TEXTS = 1024
 UINT16 = 2**16 - 1
 #: As many rows show whether texts repeat: to find out by all of 100,000 that they do not takes 100 ms, and their sort 6.
 SAMPLE = 1024
-UNSIGNED = (np.dtype(np.uint8), np.dtype(np.uint16), np.dtype(np.uint32), np.dtype(np.uint64))
+#: Types by name: numpy takes as long to find what ``np.uint64`` is, or to make a number of that type, as to go through a small array.
+INT32, INT64, UINT64 = np.dtype(np.int32), np.dtype(np.int64), np.dtype(np.uint64)
+UNSIGNED = (np.dtype(np.uint8), np.dtype(np.uint16), np.dtype(np.uint32), UINT64)
 LARGEST = tuple(int(np.iinfo(type_).max) for type_ in UNSIGNED)
 #: The Arrow type of one decoded value for each name in a file.
 TYPES = {
@@ -249,22 +258,33 @@ class Frame(NamedTuple):
 
     def codes(self, numbers: np.ndarray, valid: np.ndarray | None = None) -> np.ndarray:
         """The offsets of int64 numbers that are in range, as uint64; ``valid`` tells which are not NULL."""
-        offsets = (numbers - self.base if self.base else numbers).view(np.uint64)
+        offsets = (numbers - self.base if self.base else numbers).view(UINT64)
         if valid is not None and self.null is not None:
             offsets = np.where(valid, offsets, np.uint64(self.null))
         return offsets
 
     def numbers(self, codes: np.ndarray) -> np.ndarray:
         """Inverse of :meth:`codes`; what stands at NULL is any number."""
-        offsets = codes.astype(np.uint64)
+        numbers = codes.astype(INT64)
         if self.base:
-            offsets += np.uint64(self.base % 2**64)
-        return offsets.view(np.int64)
+            numbers += self.base
+        return numbers
 
 
 def extremes(numbers: np.ndarray) -> tuple[int, int]:
     """The least and the greatest of int64 numbers; 0 and 0 of none."""
     return (int(numbers.min()), int(numbers.max())) if len(numbers) else (0, 0)
+
+
+def frames_of(columns: Sequence[np.ndarray]) -> list[Frame]:
+    """The frames of columns of int64 numbers of one length: of a few rows all at once, for to find the least of a few numbers takes numpy as
+    long as of some hundreds."""
+    rows = len(columns[0])
+    if not 0 < rows < FEW:
+        return [Frame(low, high - low) for low, high in map(extremes, columns)]
+    together = np.concatenate(columns).reshape(len(columns), rows)
+    lowest, highest = together.min(axis=1).tolist(), together.max(axis=1).tolist()
+    return [Frame(low, high - low) for low, high in zip(lowest, highest, strict=True)]
 
 
 def frame_of(numbers: np.ndarray, valid: np.ndarray | None) -> Frame | None:
@@ -281,12 +301,9 @@ def values_of(codes: np.ndarray, frame: Frame, kind: str) -> pa.Array:
     """Decoded values of the Arrow type that ``kind`` names."""
     numbers = frame.numbers(codes)
     mask = None if frame.null is None else codes == frame.null
-    if mask is not None and mask.any():
-        numbers = np.where(mask, 0, numbers)
-    elif kind != "bool":
-        return from_numbers(numbers.astype(np.int32) if kind == "date" else numbers, TYPES[kind])
-    else:
-        mask = None
+    if mask is None or not mask.any():
+        return _column_of(numbers, kind)
+    numbers = np.where(mask, 0, numbers)
     if kind == "int":
         return pa.array(numbers, mask=mask)
     if kind == "date":
@@ -294,6 +311,28 @@ def values_of(codes: np.ndarray, frame: Frame, kind: str) -> pa.Array:
     if kind == "bool":
         return pa.array(numbers.astype(bool), mask=mask)
     return pa.array(numbers, mask=mask).view(TYPES[kind])
+
+
+def _column_of(numbers: np.ndarray, kind: str) -> pa.Array:
+    """Numbers without NULL as a column of the Arrow type that ``kind`` names."""
+    if kind == "bool":
+        return pa.array(numbers.astype(bool))
+    return from_numbers(numbers.astype(INT32) if kind == "date" else numbers, TYPES[kind])
+
+
+def gather(columns: Sequence[Column], rows: Sequence[np.ndarray] | None = None) -> pa.Array:
+    """The values of several columns of one kind at some ``rows`` of each, one below the other; None for all."""
+    if all(isinstance(column, (Numbers, Packed)) and column.frame.null is None for column in columns):
+        # Together before they become one column of Arrow's: to make one takes as long as all else of a few numbers.
+        numbers = cast("Sequence[Numbers | Packed]", columns)
+        found = (
+            [c.all_units() for c in numbers]
+            if rows is None
+            else [c.units(r) for c, r in zip(numbers, rows, strict=True)]
+        )
+        return _column_of(found[0] if len(found) == 1 else np.concatenate(found), numbers[0].kind)
+    parts = [c.all() for c in columns] if rows is None else [c.take(r) for c, r in zip(columns, rows, strict=True)]
+    return parts[0] if len(parts) == 1 else pa.concat_arrays(alike(parts))
 
 
 @dataclass(eq=False)  # not frozen: each run has several, and one that is takes three times as long to be made
@@ -322,12 +361,14 @@ class Numbers:
     def units(self, rows: np.ndarray) -> np.ndarray:
         """The numbers at some rows as int64; of a column without NULL."""
         if self.codes is None:
-            return np.full(len(rows), self.frame.base, np.int64)
+            return np.full(len(rows), self.frame.base, INT64)
         codes = self.codes.at(rows)
         return self.frame.numbers(codes if self.listed is None else self.listed[codes])
 
     def all_units(self) -> np.ndarray:
         """All numbers as int64."""
+        if self.codes is None:
+            return np.full(self.rows, self.frame.base, INT64)
         return self.frame.numbers(self._all_codes())
 
     def _codes(self, rows: np.ndarray) -> np.ndarray:
@@ -361,21 +402,32 @@ class Packed:
 
     def take(self, rows: np.ndarray) -> pa.Array:
         """See :class:`Column`."""
-        codes = np.zeros(len(rows), np.uint64) if self.codes is None else self._cut(self.codes.at(rows))
-        return values_of(codes, self.frame, self.kind)
+        return values_of(self._codes(rows), self.frame, self.kind)
 
     def all(self) -> pa.Array:
         """See :class:`Column`."""
-        codes = np.zeros(self.rows, np.uint64) if self.codes is None else self._cut(self.codes.all())
-        return values_of(codes, self.frame, self.kind)
+        return values_of(self._all_codes(), self.frame, self.kind)
+
+    def units(self, rows: np.ndarray) -> np.ndarray:
+        """The numbers at some rows as int64; of a column without NULL."""
+        return self.frame.numbers(self._codes(rows))
+
+    def all_units(self) -> np.ndarray:
+        """All numbers as int64."""
+        return self.frame.numbers(self._all_codes())
+
+    def _codes(self, rows: np.ndarray) -> np.ndarray:
+        if self.codes is None or self.bits == 0:
+            return np.zeros(len(rows), UINT64)
+        return self._cut(self.codes.at(rows))
+
+    def _all_codes(self) -> np.ndarray:
+        if self.codes is None or self.bits == 0:
+            return np.zeros(self.rows, UINT64)
+        return self._cut(self.codes.all())
 
     def _cut(self, codes: np.ndarray) -> np.ndarray:
-        own = codes.dtype.type
-        if self.bits == 0:
-            return np.zeros(len(codes), np.uint64)
-        if self.shift:
-            codes = codes >> own(self.shift)
-        return codes & own(min(2**self.bits - 1, np.iinfo(own).max))
+        return (codes >> self.shift if self.shift else codes) & ((1 << self.bits) - 1)
 
 
 @dataclass(eq=False)
@@ -389,7 +441,7 @@ class Plain:
     @property
     def nbytes(self) -> int:
         """See :class:`Column`."""
-        return self.values.nbytes
+        return int(self.values.get_total_buffer_size())  # its own `nbytes` looks at each buffer in Python
 
     def take(self, rows: np.ndarray) -> pa.Array:
         """See :class:`Column`."""
@@ -518,8 +570,18 @@ def encode_numbers(
     """Int64 numbers in their shortest form, in ``order`` (None: as they are); None where no frame holds them. ``lists``: few distinct ones far
     apart may be kept as a list."""
     frame = frame_of(numbers, valid)
-    if frame is None:
-        return None
+    return None if frame is None else encode_within(frame, numbers, kind, valid, lists, order)
+
+
+def encode_within(
+    frame: Frame,
+    numbers: np.ndarray,
+    kind: str = "int",
+    valid: np.ndarray | None = None,
+    lists: bool = True,
+    order: np.ndarray | None = None,
+) -> Numbers:
+    """The same of numbers whose frame is known."""
     if frame.largest == 0:
         return Numbers(kind, frame, len(numbers), None)
     codes, distinct = frame.codes(numbers, valid), None

@@ -23,7 +23,18 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from cumulus_ops.maps.columns import KNOWN_POWERS, MOST, canonical, hash_texts, is_wide, to_numpy, whole_column, words
+from cumulus_ops.maps.columns import (
+    KNOWN_POWERS,
+    MIX_1,
+    MIX_2,
+    MOST,
+    canonical,
+    hash_texts,
+    is_wide,
+    to_numpy,
+    whole_column,
+    words,
+)
 from cumulus_ops.maps.deltas import PLACE, VERSION, map_of
 from cumulus_ops.maps.runs import RunData, collapse_versions
 from cumulus_ops.project.versions import epoch_end
@@ -375,11 +386,11 @@ def _weigh_versions(versions: np.ndarray) -> np.ndarray:
 
 def _mix(x: np.ndarray) -> np.ndarray:
     """SplitMix64's end, in place."""
-    x ^= x >> np.uint64(30)
-    x *= np.uint64(0xBF58476D1CE4E5B9)
-    x ^= x >> np.uint64(27)
-    x *= np.uint64(0x94D049BB133111EB)
-    x ^= x >> np.uint64(31)
+    x ^= x >> 30
+    x *= MIX_1
+    x ^= x >> 27
+    x *= MIX_2
+    x ^= x >> 31
     return x
 
 
@@ -387,10 +398,8 @@ def _multiply(a: np.ndarray, b: np.ndarray) -> np.ndarray:
     """The products modulo the prime, of numbers of 61 bits."""
     a1, a0, b1, b0 = a >> HALF, a & LOW, b >> HALF, b & LOW
     middle = a1 * b0 + a0 * b1  # times 2**31: what goes beyond 61 bits counts from bit 0 on again
-    total = (
-        ((a1 * b1) << np.uint64(1)) + (middle >> np.uint64(30)) + ((middle & (LOW >> np.uint64(1))) << HALF) + a0 * b0
-    )
-    return (total & MASK) + (total >> np.uint64(61))
+    total = ((a1 * b1) << 1) + (middle >> 30) + ((middle & (LOW >> 1)) << HALF) + a0 * b0
+    return (total & MASK) + (total >> 61)
 
 
 def _halve(weights: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

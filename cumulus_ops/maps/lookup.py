@@ -26,8 +26,8 @@ from cumulus_ops.maps.columns import (
     to_numpy,
     words,
 )
-from cumulus_ops.maps.deltas import SAFE
-from cumulus_ops.maps.encodings import Array, frame_of, is_number, narrow, say_damaged
+from cumulus_ops.maps.deltas import SAFE, find_starts
+from cumulus_ops.maps.encodings import UINT64, Array, frame_of, gather, is_number, narrow, say_damaged
 from cumulus_ops.maps.runs import CODE_BITS, FENCE_ROWS, RunData
 from m3.datatypes import INT64_MAX
 
@@ -64,8 +64,6 @@ class Probe:
     def __post_init__(self) -> None:
         #: The lowest ``before``: a run whose versions are all below it needs no comparison.
         self.latest = int(self.before.min()) if len(self.before) else 0
-        #: The numbers of all requests.
-        self.every = np.arange(len(self.before))
         #: The bound columns of numbers: int64, which are not NULL, and which fit 64 bits (None for all).
         self.numbers = {i: _read_numbers(c) for i, c in enumerate(self.bound) if is_number(c.type) or is_wide(c.type)}
 
@@ -164,7 +162,7 @@ def _sort_requests(bound: Sequence[pa.Array], rows: int) -> np.ndarray | None:
         if bits + width > CODE_BITS:
             break
         if width:
-            codes = codes << np.uint64(width) | frame.codes(numbers) if bits else frame.codes(numbers)
+            codes = codes << width | frame.codes(numbers) if bits else frame.codes(numbers)
         bits += width
     if not bits:  # texts, whose part of the search code is this hash, or numbers that are all equal
         return hash_columns(bound, rows).argsort()
@@ -182,77 +180,83 @@ def find(run: RunData, request: Probe) -> Found:
     same = len(parts) == width
     sorted_ = path.order < 0 or path.order in path.bound  # by versions within one key
     one_key = whole and sorted_ and (same or (hashed and not run.collisions))
-    hit, codes = _encode_requests(run, request, hashed, _find_own(run, request))
+    span = _find_own(run, request)
+    hit, codes = _encode_requests(run, request, hashed, span)
     if not len(hit):
         return Found(hit, hit, hit, one_key, same)
     if run.codes is None or not (parts or hashed):
         return Found(hit, np.zeros(len(hit), np.int64), np.full(len(hit), rows), one_key, same)
     # The columns of the path are bits of the code, the first one the highest. A lookup that knows only the first of them
     # wants all codes from its own, with zeros for the rest, to the same with ones: a range of rows.
-    own = run.codes.data.dtype.type
-    codes = codes.astype(own, copy=False)
+    codes = codes.astype(run.codes.data.dtype, copy=False)
     low = search_codes(run, run.codes, codes, "left")
     free = 0 if hashed else parts[-1].shift  # bits that are not asked for
-    if free:
-        high = search_codes(run, run.codes, codes | own((1 << free) - 1), "right")
-        return Found(hit, low, high, one_key, same).only((high > low).nonzero()[0])
-    # Most keys of a small run are not asked for: those with no row of their code leave here, before the second search.
+    if (
+        free or rows < FENCE_ROWS
+    ):  # of few rows a second search takes less time than to see what is where the first one ends
+        last = codes | ((1 << free) - 1) if free else codes
+        high = search_codes(run, run.codes, last, "right")
+        there = (high > low).nonzero()[0]
+        return Found(hit[there], low[there], high[there], one_key, same)
+    # Many keys are not there: those with no row of their code leave here, before the second search.
     there = (run.codes.at(np.minimum(low, rows - 1)) == codes).nonzero()[0]
     hit, low = hit[there], low[there]
-    if not len(hit):
-        return Found(hit, hit, hit, one_key, same)
-    high = low + 1 if run.unique else search_codes(run, run.codes, codes[there], "right")
+    high = low + 1 if run.unique or not len(hit) else search_codes(run, run.codes, codes[there], "right")
     return Found(hit, low, high, one_key, same)
 
 
-def _find_own(run: RunData, request: Probe) -> slice:
-    """The requests whose first column may be in the run's frame: of the many ranges of a large copy each is asked for its own ones only."""
+def _find_own(run: RunData, request: Probe) -> slice | None:
+    """The requests whose first column may be in the run's frame, None for all: of the many ranges of a large copy each is asked for its own ones only."""
     if run.rows < FENCE_ROWS or not run.search.parts or not request.bound or request.leading is None:
-        return slice(0, len(request))  # of few rows, or not known
+        return None  # of few rows, or not known
     frame = run.search.parts[0].frame
     first = int(request.leading.searchsorted(frame.base))
     last = int(request.leading.searchsorted(min(frame.base + frame.largest, INT64_MAX), "right"))
-    return slice(first, last) if request.ascends or first == last else slice(0, len(request))
+    return slice(first, last) if request.ascends or first == last else None
 
 
-def _encode_requests(run: RunData, request: Probe, hashed: bool, span: slice) -> tuple[np.ndarray, np.ndarray]:
+def _encode_requests(run: RunData, request: Probe, hashed: bool, span: slice | None) -> tuple[np.ndarray, np.ndarray]:
     """The requests in ``span`` whose keys the run's frames can hold, and the search codes of their bound columns (uint64)."""
     codes: np.ndarray | None = None
     fit: np.ndarray | None = None
     for place, part in enumerate(run.search.parts[: len(request.bound)]):
-        numbers, valid, narrow_ = (None if known is None else known[span] for known in request.numbers[place])
-        assert numbers is not None
+        numbers, valid, fits = request.numbers[place]
+        if span is not None:
+            numbers = numbers[span]
+            valid, fits = (None if known is None else known[span] for known in (valid, fits))
         # What is below the frame wraps around to a large offset: one comparison tells both sides. It matters, since an offset with
         # more bits than the part has would spill into the column before it, and find another key.
         offsets = part.frame.codes(numbers, valid)
-        inside = offsets <= np.uint64(part.frame.largest)
+        inside = offsets <= part.frame.largest
         if part.frame.null is not None:
             # The offset that stands for NULL is that of a number, too, one above the largest: asking for it finds no NULL.
-            some = part.frame.codes(numbers) < np.uint64(part.frame.null)
+            some = part.frame.codes(numbers) < part.frame.null
             inside &= some if valid is None else some | ~valid
         elif valid is not None:
             inside &= valid
-        if narrow_ is not None:
-            inside &= narrow_  # a number beyond 64 bits is in no frame
+        if fits is not None:
+            inside &= fits  # a number beyond 64 bits is in no frame
         fit = inside if fit is None else fit & inside
         if part.bits:
-            own = offsets << np.uint64(part.shift) if part.shift else offsets
+            own = offsets << part.shift if part.shift else offsets
             codes = own if codes is None else codes | own
     if hashed:
-        own = request.hash_from(len(run.search.parts))[span] >> np.uint64(CODE_BITS - run.search.hash_bits)
+        hashes = request.hash_from(len(run.search.parts))
+        own = (hashes if span is None else hashes[span]) >> (CODE_BITS - run.search.hash_bits)
         codes = own if codes is None else codes | own
-    hit = request.every[: span.stop - span.start] if fit is None else fit.nonzero()[0]
+    asked = len(request) if span is None else span.stop - span.start
+    hit = np.arange(asked) if fit is None else fit.nonzero()[0]
     if codes is None:
-        codes = np.zeros(len(hit), np.uint64)
+        codes = np.zeros(len(hit), UINT64)
     elif len(hit) < len(codes):
         codes = codes[hit]
-    return hit + span.start if span.start else hit, codes
+    return hit if span is None else hit + span.start, codes
 
 
 def search_codes(run: RunData, codes: Array, wanted: np.ndarray, side: Literal["left", "right"]) -> np.ndarray:
     """Binary search. Of neighbours that are equal, as where each group is asked for at two versions, one is searched."""
     if len(wanted) >= MANY:
-        starts = np.flatnonzero(np.concatenate([[True], wanted[1:] != wanted[:-1]]))
+        starts = find_starts(wanted)
         if 3 * len(starts) < 2 * len(wanted):
             return _search_verified(run, codes, wanted[starts], side).repeat(np.diff(starts, append=len(wanted)))
     return _search_verified(run, codes, wanted, side)
@@ -358,7 +362,7 @@ def _add_rows(run: RunData, requested: np.ndarray, rows: np.ndarray, totals: Map
     """Add single rows; ``requested`` ascends."""
     if len(rows) == 0:
         return
-    starts = np.flatnonzero(np.concatenate([[True], requested[1:] != requested[:-1]]))
+    starts = find_starts(requested)
     for name, total in totals.items():
         units = run.units(name, rows)
         if len(starts) == len(rows):
@@ -375,10 +379,10 @@ def _cut_at_versions(run: RunData, request: Probe, found: Found) -> Found:
     if run.newest < request.latest:  # most runs are from before the batch: no version is read
         return found
     if run.unique:
-        return found.only(np.flatnonzero(run.versions.units(found.low) < request.before[found.hit]))
+        return found.only((run.versions.units(found.low) < request.before[found.hit]).nonzero()[0])
     high = _find_lower_bounds(run, found.low, found.high, request.before[found.hit])
     cut = Found(found.hit, found.low, high, found.one_key, found.same)
-    return cut.only(np.flatnonzero(high > found.low))
+    return cut.only((high > found.low).nonzero()[0])
 
 
 def _find_lower_bounds(run: RunData, low: np.ndarray, high: np.ndarray, before: np.ndarray) -> np.ndarray:
@@ -445,10 +449,8 @@ def _versions_of(parts: Sequence[Rows]) -> np.ndarray:
 
 def _gather_slices(parts: Sequence[Rows], names: Sequence[str], free: Sequence[int], request: Probe) -> Slices:
     parts = [part for part in parts if len(part[2])] or parts[:1]  # one is left for the types of its columns
-    columns = []
-    for position in free:
-        taken = [run.keys[position].take(rows) for run, _, rows in parts]
-        columns.append(taken[0] if len(taken) == 1 else pa.concat_arrays(alike(taken)) if taken else pa.nulls(0))
+    taken = [rows for _, _, rows in parts]
+    columns = [gather([run.keys[p] for run, _, _ in parts], taken) if parts else pa.nulls(0) for p in free]
     if not parts:
         nothing = np.zeros(0, np.int64)
         return Slices(nothing, tuple(columns), dict.fromkeys(names, nothing))

@@ -26,6 +26,7 @@ from cumulus_ops.maps.encodings import (
     BLOCK_SHIFT,
     NAMES,
     TYPES,
+    UNSIGNED,
     Array,
     Blocks,
     Column,
@@ -59,6 +60,8 @@ ALIGNMENT = 64
 #: has been verified.
 AT_ONCE_BYTES = 1 << 18
 HEADER = b"cumulus"
+#: Of codes.
+ARROW = {dtype: pa.from_numpy_dtype(dtype) for dtype in UNSIGNED}
 #: Arrow would look at the environment for each run.
 IPC = pa.ipc.IpcWriteOptions()
 #: The runs of a small batch, of a few KiB each, are handed to the system together.
@@ -86,17 +89,17 @@ class _Writer:
         if codes is None:
             return None
         data = np.ascontiguousarray(codes.all())
-        return self.add(name, from_numbers(data, pa.from_numpy_dtype(data.dtype)))
+        return self.add(name, from_numbers(data, ARROW[data.dtype]))
 
     def column(self, name: str, column: Column) -> dict[str, Any]:
         """Store a column; what a reader has to know of it."""
         match column:
             case Numbers():
                 listed = None if column.listed is None else column.listed.tolist()
-                described = {"kind": column.kind, "frame": _describe_frame(column.frame), "listed": listed}
+                described = {"kind": column.kind, "frame": column.frame, "listed": listed}
                 return {"form": "numbers", "column": self.codes(name, column.codes), **described}
             case Packed():
-                place = {"kind": column.kind, "frame": _describe_frame(column.frame)}
+                place = {"kind": column.kind, "frame": column.frame}
                 return {"form": "packed", **place, "shift": column.shift, "bits": column.bits}
             case Texts():
                 distinct = column.distinct.all()
@@ -115,10 +118,6 @@ class _Writer:
         raise AssertionError(column)
 
 
-def _describe_frame(frame: Frame) -> list[int | None]:
-    return [frame.base, frame.largest, frame.null]
-
-
 def root_of(sums: bytes, body: int) -> str:
     """The root of a run: a digest of the checksums and flags of its blocks, and of the length of all of them. Who knows it knows what every byte is."""
     return hashlib.blake2b(sums + body.to_bytes(8, "little"), digest_size=16).hexdigest()
@@ -134,7 +133,7 @@ def _serialise(run: RunData) -> tuple[list[pa.Buffer | bytes], str]:
         "hashes": HASH_RANGE,
         "code": writer.codes("code", run.codes),
         "search": {
-            "parts": [[part.key, _describe_frame(part.frame), part.shift, part.bits] for part in run.search.parts],
+            "parts": [[part.key, part.frame, part.shift, part.bits] for part in run.search.parts],
             "hash_bits": run.search.hash_bits,
             "bits": run.search.bits,
         },

@@ -16,6 +16,7 @@ import itertools
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -23,10 +24,8 @@ import pyarrow.compute as pc
 
 from cumulus_ops.catalog.records import Run
 from cumulus_ops.maps.columns import (
-    alike,
     from_numbers,
     hash_columns,
-    is_wide,
     narrow_column,
     take_rows,
     to_numpy,
@@ -42,9 +41,11 @@ from cumulus_ops.maps.encodings import (
     Packed,
     Wide,
     encode,
-    encode_numbers,
     encode_values,
+    encode_within,
     frame_of,
+    frames_of,
+    gather,
     is_number,
     narrow,
 )
@@ -72,6 +73,8 @@ FENCE_ROWS = 1 << 13
 LARGE_PLACE = 7
 #: Equal hashes cost a comparison, wider ones bytes in each row: with 32 bits a million keys have about a hundred pairs of one hash.
 CODE_BITS, HASH_BITS = 64, 32
+#: Of a column of zeros.
+ZERO = Frame(0, 0)
 
 
 @hash_once
@@ -239,38 +242,50 @@ def build_run(delta: pa.Table, path: AccessPath) -> RunData:
         path: the access path.
     """
     keys, values = dict[int, pa.Array](), dict[str, pa.Array]()
+    numbers = dict[int | str, np.ndarray]()  # of columns of 64 bits without NULL: keys by position, others by name
     places = itertools.count() if path.keys is None else iter(path.keys)
     for name, chunked in zip(delta.schema.names, delta.columns, strict=True):
-        column = narrow_column(whole_column(chunked))
-        if name == VERSION:
-            versions = to_numpy(column)
-        elif not name.startswith(PLUS):
-            keys[next(places)] = column
-        elif path.values is None or map_of(name) in path.values:
-            values[name[1:]] = column
-    search, codes = _build_codes(keys, path, len(delta))
+        column, is_value = narrow_column(whole_column(chunked)), name.startswith(PLUS)
+        if is_value and path.values is not None and map_of(name) not in path.values:
+            continue
+        place = name if is_value or name == VERSION else next(places)
+        if is_value:
+            values[name] = column
+        elif name != VERSION:
+            keys[place] = column
+        if not column.null_count and is_number(column.type):
+            numbers[place] = to_numpy(column)
+    frames = dict(zip(numbers, frames_of([*numbers.values()]), strict=True))
+    search, codes = _build_codes(keys, path, len(delta), numbers, frames)
     packed = {part.key: part for part in search.parts}
+    versions, span = numbers[VERSION], frames[VERSION]
     # Where the ordering column is among the parts of the code, the code's own order is that column's, too.
     order = _sort_rows(codes, versions, keys[path.order] if path.order >= 0 and path.order not in packed else None)
     if order is not None:
         codes = codes[order]
     unique, collides = _compare_neighbours(codes, [keys[i] for i in path.bound[len(search.parts) :]], order)
     stored = Array(codes) if search.bits else None
-    encoded = encode_numbers(versions, order=order)
-    assert encoded is not None  # without NULL
-    summed = {name: _encode_values(column, order) for name, column in values.items()}
+
+    def encode_column(place: int | str, column: pa.Array) -> Any:
+        if place in packed:
+            part = packed[place]
+            return Packed(NAMES[column.type], part.frame, len(column), stored, part.shift, part.bits)
+        if place in numbers:
+            return encode_within(frames[place], numbers[place], NAMES[column.type], order=order)
+        return encode(column, order) if isinstance(place, int) else encode_values(_take_sorted(column, order))
+
     return RunData(
         path,
         len(delta),
         search,
         stored,
-        {position: _encode_key(key, packed.get(position), stored, order) for position, key in keys.items()},
-        encoded,
-        {name: column for name, (column, _) in summed.items()},
-        *((encoded.frame.base, encoded.frame.base + encoded.frame.largest) if len(delta) else (0, 0)),
+        {position: encode_column(position, key) for position, key in keys.items()},
+        encode_within(span, versions, order=order),
+        {name[1:]: encode_column(name, column) for name, column in values.items()},
+        *((span.base, span.base + span.largest) if len(delta) else (0, 0)),
         unique,
         collides,
-        {name: magnitude for name, (_, magnitude) in summed.items()},
+        {name[1:]: _sum_magnitudes(column, frames.get(name)) for name, column in values.items()},
         codes[::FENCE_ROWS].copy() if stored is not None else codes[:0],
     )
 
@@ -293,27 +308,23 @@ def _take_sorted(column: pa.Array, order: np.ndarray | None) -> pa.Array:
     return column if order is None else take_rows(column, order)
 
 
-def _encode_key(key: pa.Array, part: Part | None, codes: Array | None, order: np.ndarray | None) -> Column:
-    if part is None:
-        return encode(key, order)
-    return Packed(NAMES[key.type], part.frame, len(key), codes, part.shift, part.bits)
-
-
-def _encode_values(column: pa.Array, order: np.ndarray | None) -> tuple[Numbers | Wide, float]:
-    """A value column, sorted and encoded, and the sum of its magnitudes."""
-    if is_wide(column.type):
-        units = pc.cast(column, pa.float64()).to_numpy(zero_copy_only=False)
-        return encode_values(_take_sorted(column, order)), float(np.abs(units).sum())
-    units = to_numpy(column)
-    encoded = encode_numbers(units, order=order)
-    assert encoded is not None  # without NULL
-    low, high = encoded.frame.base, encoded.frame.base + encoded.frame.largest
+def _sum_magnitudes(column: pa.Array, frame: Frame | None) -> float:
+    """The sum of the magnitudes of a value column; ``frame`` is that of its numbers, None of wide ones."""
+    if frame is None:
+        return float(np.abs(pc.cast(column, pa.float64()).to_numpy(zero_copy_only=False)).sum())
+    units, low, high = to_numpy(column), frame.base, frame.base + frame.largest
     if max(-low, high) * len(units) >= SAFE:
         units = units.astype(np.float64)
-    return encoded, float((np.abs(units) if low < 0 else units).sum())
+    return float((np.abs(units) if low < 0 else units).sum())
 
 
-def _build_codes(keys: Mapping[int, pa.Array], path: AccessPath, rows: int) -> tuple[Search, np.ndarray]:
+def _build_codes(
+    keys: Mapping[int, pa.Array],
+    path: AccessPath,
+    rows: int,
+    numbers: Mapping[int | str, np.ndarray],
+    frames: Mapping[int | str, Frame],
+) -> tuple[Search, np.ndarray]:
     """What the search code of these rows is made of, and the codes in as few bytes as it needs."""
     found: list[tuple[int, Frame, np.ndarray]] = []
     bits = 0
@@ -322,11 +333,11 @@ def _build_codes(keys: Mapping[int, pa.Array], path: AccessPath, rows: int) -> t
         if not is_number(key.type):
             break
         valid = key.is_valid().to_numpy(zero_copy_only=False) if key.null_count else None
-        numbers = to_numpy(key)
-        frame = frame_of(numbers, valid)
+        units = to_numpy(key) if valid is not None else numbers[position]
+        frame = frame_of(units, valid) if valid is not None else frames[position]
         if frame is None or bits + frame.largest.bit_length() > CODE_BITS:
             break
-        found.append((position, frame, frame.codes(numbers, valid)))
+        found.append((position, frame, frame.codes(units, valid)))
         bits += frame.largest.bit_length()
     rest = path.bound[len(found) :]
     hash_bits = min(HASH_BITS, CODE_BITS - bits) if rest and path.order not in rest else 0
@@ -338,10 +349,10 @@ def _build_codes(keys: Mapping[int, pa.Array], path: AccessPath, rows: int) -> t
         top -= width
         parts.append(Part(position, frame, top, width))
         if width:  # a column of equal numbers takes no bits
-            codes |= offsets << np.uint64(top)
+            codes |= offsets << top
     search = Search(tuple(parts), hash_bits, bits + hash_bits)
     if hash_bits:
-        codes |= hash_columns([keys[i] for i in rest], rows) >> np.uint64(CODE_BITS - hash_bits)
+        codes |= hash_columns([keys[i] for i in rest], rows) >> (CODE_BITS - hash_bits)
     return search, narrow(codes, (1 << search.bits) - 1)
 
 
@@ -421,15 +432,11 @@ def merge_runs(runs: Sequence[RunData], key_names: Sequence[str], committed: int
 
 def join_runs(runs: Sequence[RunData], key_names: Sequence[str]) -> pa.Table:
     """The deltas of runs of one access path as one delta table, not summed."""
-    columns = {key_names[i]: _join([run.keys[i].all() for run in runs]) for i in runs[0].keys}
-    columns[VERSION] = from_numbers(np.concatenate([run.versions.all_units() for run in runs]))
+    columns = {key_names[i]: gather([run.keys[i] for run in runs]) for i in runs[0].keys}
+    columns[VERSION] = gather([run.versions for run in runs])
     for name in dict.fromkeys(name for run in runs for name in run.values):
-        parts = [(run.values.get(name), run.rows) for run in runs]
-        columns[value_column(name)] = _join(
-            [from_numbers(np.zeros(n, np.int64)) if c is None else c.all() for c, n in parts]
+        # of a run without the column a column of zeros
+        columns[value_column(name)] = gather(
+            [run.values.get(name) or Numbers("int", ZERO, run.rows, None) for run in runs]
         )
     return pa.Table.from_arrays([*columns.values()], [*columns])
-
-
-def _join(columns: Sequence[pa.Array]) -> pa.Array:
-    return pa.concat_arrays(alike(columns))
