@@ -14,7 +14,7 @@ import pytest
 from cumulus_ops.catalog.records import LogFile
 from cumulus_ops.compute.kernel import Events
 from cumulus_ops.compute.reading import BatchRef, events_of, load_events, read_events
-from cumulus_ops.files.log_files import NewFile
+from cumulus_ops.files.log_files import Fresh, NewFile, read_fresh, read_rows
 from cumulus_ops.layout.plans import ProgramPlan, plan_program
 from cumulus_ops.project.versions import batch_version
 from m3 import compile_views
@@ -157,3 +157,28 @@ def test_what_was_just_written_is_what_the_file_has(grain: str, tmp_path: Path) 
     read = read_events(plan, tmp_path, batch, "sale")
     assert fresh is not None
     assert fresh.equals(read)
+
+
+def test_rows_that_were_just_written_are_remembered_once(tmp_path: Path) -> None:
+    """As long as they are all of their file's; who reads them then has what the file has, and so has who comes later."""
+    columns = ["id", "price", "kind", "_sign"]
+    rows = table([1] * ROWS)
+    rows = rows.set_column(1, "price", rows["price"].cast(pa.decimal64(15, 2)))
+    many = pa.concat_tables([rows] * 300)
+    file = plain(tmp_path, many)
+    fresh = read_fresh(file, SALE, columns)
+    assert fresh is not None
+    assert fresh.to_pylist() == read_rows(tmp_path, file, SALE, columns).to_pylist()
+    assert read_fresh(file, SALE, columns) is None
+    assert read_fresh(today(tmp_path, rows), SALE, columns) is None, "they were written in three parts"
+
+
+def test_what_is_remembered_of_files_has_room() -> None:
+    known: Fresh[str] = Fresh(3, room=10)
+    for path, size in (("a", 4), ("b", 5), ("c", 0), ("d", 1)):
+        known.put(path, path.upper(), size)
+    assert [known.look(path) for path in "abcd"] == [None, "B", "C", "D"], "there are too many"
+    known.put("e", "E", 8)
+    assert [known.take(path) for path in "bcde"] == [None, "C", "D", "E"], "they are too large"
+    known.put("f", "F", 11)
+    assert known.take("f") is None
