@@ -6,6 +6,7 @@ A step reads files, writes files and touches no catalog: it may run anywhere, tw
 from __future__ import annotations
 
 import builtins
+import errno
 import gc
 import json
 import re
@@ -14,7 +15,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import astuple, dataclass, replace
-from functools import lru_cache
+from functools import lru_cache, partial
 from pathlib import Path
 from typing import NamedTuple, Protocol
 
@@ -277,13 +278,24 @@ class StepResult:
         return StepResult(tuple(NewRun(*r) for r in data["runs"]), corrected, data["refreshed"], unread)
 
 
-def run_step(task: Task, loaded: Loaded | None = None) -> StepResult:
-    """Run a whole task in this process. ``loaded``: see :func:`~cumulus_ops.compute.portions.compute_portion`."""
+def run_step(task: Task) -> StepResult:
+    """Run a whole task in this process."""
+    if not isinstance(task, MergeTask):
+        opened_runs.limit(_given(task).memory // 4)
+    return _do_step(task)
+
+
+def _given(task: Task) -> ApplyTask | CorrectTask | RefreshTask | ExtendTask | MergeTask:
+    """What says where a task's files are, and how much it may hold."""
+    return task.apply if isinstance(task, MinibatchTask) else task.step if isinstance(task, PortionTask) else task
+
+
+def _do_step(task: Task, loaded: Loaded | None = None) -> StepResult:
+    """The same beside others in this process. ``loaded``: see :func:`~cumulus_ops.compute.portions.compute_portion`."""
     if isinstance(task, MergeTask):
         reach("merge.before-files")
         return _merge(task)
-    given = task.apply if isinstance(task, MinibatchTask) else task.step if isinstance(task, PortionTask) else task
-    opened_runs.limit(given.memory // 4)
+    given = _given(task)
     passing = given.passing if isinstance(given, ExtendTask) else None
     own = OwnDeltas(task.plan, Pack(given.root, given.label), given.memory // 4, passing)
     corrected: Mapping[int, int] = {}
@@ -480,8 +492,8 @@ class InProcess:
     """Runs each step in the calling process, large ones in portions.
 
     Args:
-        threads: how many portions at a time; None for as many as Arrow has threads.
-        rows: steps that go through fewer rows are one portion.
+        threads: how many portions at a time, at the most; None for as many as Arrow has threads.
+        rows: steps that go through fewer rows are one portion, and each portion goes through half as many.
     """
 
     def __init__(self, threads: int | None = None, rows: int = THREADED_ROWS) -> None:
@@ -496,15 +508,18 @@ class InProcess:
         step = (
             task.apply if isinstance(task, MinibatchTask) else task
         )  # of a large batch the refresh follows on its own
-        threads = self._threads or pa.cpu_count()
-        if threads == 1 or isinstance(step, ExtendTask | PortionTask) or _count_rows(step) < self._rows:
+        if isinstance(step, ExtendTask | PortionTask) or (rows := _count_rows(step)) < self._rows:
             return run_step(task)
+        threads = min(self._threads or pa.cpu_count(), 2 * rows // self._rows)
+        if threads == 1:
+            return run_step(task)
+        opened_runs.limit(step.memory // 4)  # all portions remember the same ones
+        share = replace(step, memory=step.memory // threads)
         with ThreadPoolExecutor(threads, "portion") as pool:
-            step = replace(step, memory=step.memory // threads)
-            if isinstance(step, MergeTask):
-                shares = replace(step, range_rows=step.range_rows // threads).cut(threads)
-                return StepResult.together(pool.map(run_step, shares))
-            return self._run_levels(step, threads, pool)
+            if isinstance(share, MergeTask):
+                shares = replace(share, range_rows=share.range_rows // threads).cut(threads)
+                return StepResult.together(_run_beside(pool, [partial(_do_step, each) for each in shares]))
+            return self._run_levels(share, threads, pool)
 
     def _run_levels(
         self, step: ApplyTask | RefreshTask | CorrectTask, threads: int, pool: ThreadPoolExecutor
@@ -516,8 +531,10 @@ class InProcess:
             loaded = {part: Loaded(step.plan, step.root, (step.batch,), step.memory) for part in parts}
 
         def run(portions: list[PortionTask]) -> Iterable[NewRun]:
-            done = [*pool.map(run_step, portions, [loaded.get(portion.part) for portion in portions])]
-            results.extend(done)
+            if any(portion.part == WHOLE for portion in portions):
+                loaded.clear()  # it loads all of them
+            calls = [partial(_do_step, portion, loaded.get(portion.part)) for portion in portions]
+            results.extend(done := _run_beside(pool, calls))
             return (written for result in done for written in result.runs)
 
         run_levels(step, threads, self._rows, run)
@@ -528,6 +545,14 @@ class InProcess:
 
     def close(self) -> None:
         """Nothing to release."""
+
+
+def _run_beside(pool: ThreadPoolExecutor, calls: Sequence[Callable[[], StepResult]]) -> list[StepResult]:
+    try:
+        running = [pool.submit(call) for call in calls]
+    except RuntimeError as error:  # no thread can be started, which is no batch's fault
+        raise OSError(errno.EAGAIN, str(error)) from error
+    return [each.result() for each in running]
 
 
 def _count_rows(step: ApplyTask | RefreshTask | CorrectTask | MergeTask) -> int:
