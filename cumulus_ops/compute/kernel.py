@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections import ChainMap
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cached_property, reduce
 
 import numpy as np
@@ -53,8 +53,8 @@ Sources = Callable[[int], Sequence[RunData]]
 #: How many rows a join has at the most, where nobody says what there is memory for.
 LIMIT_ROWS = 2_000_000
 #: So many times as many rows of joins are remembered for the events of a relation: some 50 bytes each (loop variables, values), where a join that is made takes 200.
-#: Of 1.3 million orders with their lineitems 3 million, which 12 statements of Q9 share.
-REMEMBERED = 2
+#: Of 1.3 million orders with their lineitems 6 million, which 12 statements of Q9 share.
+REMEMBERED = 3
 #: After all versions.
 EVER = np.iinfo(np.int64).max
 #: The largest power of ten that an int64 holds has so many zeros.
@@ -82,7 +82,7 @@ class Events:
 
     The weight is 1 where a statement is for one sign only, and the event's sign where it is for both. What statements
     have in common is remembered: the events that pass their filters, their products, groups and joins. Where a join would have
-    more than ``limit_rows`` rows, it is made for half of the events at a time.
+    more than ``limit_rows`` rows, it is made for half of the groups at a time.
 
     ``by_version``: reads find later deltas, too, and what an event adds with one has the version of the later of both. So events that no
     read depends on say at once what there is at each version (decision 86)."""
@@ -262,14 +262,21 @@ def _run_events(plan: StatementPlan, group: Group, chosen: Events, chain: _Chain
         columns = [evaluate(scalar, chosen.frame) for scalar in carried]
         chosen.groups[carried] = group_rows(columns, chosen.versions)
     groups = chosen.groups[carried]
+    rows = chosen.frame.rows if groups is None else len(groups.first)
+    return _run_span(plan, group, chosen, groups, chain, range(rows))
+
+
+def _run_span(
+    plan: StatementPlan, group: Group, chosen: Events, groups: Groups | None, chain: _Chain, span: range
+) -> pa.Table | None:
+    """The deltas for some neighbouring groups; where events are not grouped, each is its own."""
     try:
-        joined = _join_all(plan, chosen, groups, chain)
+        joined = _join_all(plan, chosen, groups, chain, span)
     except TooManyRows:
-        # How many rows a join has is known when its keys are found, before any of them is read; half of the events have about half of
-        # them. The memory is a new one: it knows events by their identities, and that of a half that is done may be another's later.
-        half = chosen.frame.rows // 2
-        halves = (np.arange(half), np.arange(half, chosen.frame.rows))
-        found = [_run_events(plan, group, replace(chosen.at(rows), memory=_Memory()), chain) for rows in halves]
+        # How many rows a join has is known when its keys are found, before any of them is read; half of the groups have about half of them.
+        middle = (span.start + span.stop) // 2
+        halves = (range(span.start, middle), range(middle, span.stop))
+        found = (_run_span(plan, group, chosen, groups, chain, half) for half in halves)
         tables = [table for table in found if table is not None]
         return sum_deltas(tables) if tables else None
     return _finish_deltas(plan, group, chosen, groups, joined, chain) if joined.rows else None
@@ -302,29 +309,34 @@ def _plan_chain(plan: StatementPlan, sources: Sources, first: int | None) -> _Ch
     return _Chain(tuple(steps), taken)
 
 
-def _join_all(plan: StatementPlan, events: Events, groups: Groups | None, chain: _Chain) -> _Joined:
+def _join_all(plan: StatementPlan, events: Events, groups: Groups | None, chain: _Chain, span: range) -> _Joined:
     # What has been found depends on the events, the order of reads, and the runs, by their identities: a batch's own deltas are other runs
     # in each round of a cycle. Each beginning of a chain is remembered by itself, so statements share as far as they agree.
-    key: object = (id(events), id(groups), plan.offset)
+    key: object = (id(events), id(groups), plan.offset, span.start, span.stop)
     joined, most = events.memory.get(key), REMEMBERED * events.limit_rows
     if joined is None:
-        rows = events.frame.rows if groups is None else len(groups.first)
-        joined = _Joined(None if groups is None else groups.first, rows, {}, {})
+        origin = None if groups is None else groups.first
+        if len(span) < (events.frame.rows if origin is None else len(origin)):
+            origin = np.arange(span.start, span.stop) if origin is None else origin[span.start : span.stop]
+        joined = _Joined(origin, len(span), {}, {})
         if chain.steps:
             events.memory.keep(key, joined, None, most)
     events.memory.begin(joined)
+    limit = events.limit_rows if len(span) > 1 else None  # one group cannot be halved
     for read, runs in chain.steps:
         if joined.rows == 0:
             break
         key, alive = (id(joined), read, tuple(map(id, runs))), (joined, runs)
         known = events.memory.get(key)
         if known is None:
-            known = events.memory.keep(key, _join(plan, read, events, joined, runs), alive, most)
+            known = events.memory.keep(key, _join(plan, read, events, joined, runs, limit), alive, most)
         joined = known
     return joined
 
 
-def _join(plan: StatementPlan, read: ReadPlan, events: Events, joined: _Joined, runs: tuple[RunData, ...]) -> _Joined:
+def _join(
+    plan: StatementPlan, read: ReadPlan, events: Events, joined: _Joined, runs: tuple[RunData, ...], limit: int | None
+) -> _Joined:
     frame = _build_frame(plan, events, joined, read.needed)
     versions = joined.versions_in(events)
     before = np.full(joined.rows, EVER) if events.by_version else versions + (plan.offset + read.after)
@@ -334,7 +346,6 @@ def _join(plan: StatementPlan, read: ReadPlan, events: Events, joined: _Joined, 
     kept: np.ndarray | None = None
     latest: np.ndarray | None = None
     loops: dict[str, pa.Array] = {}
-    limit = events.limit_rows if events.frame.rows > 1 else None  # one event cannot be halved
     if events.by_version:
         slices, at = read_deltas(runs, names, read.places_free, request, limit)
         hit, found = slices.request, slices.values

@@ -35,9 +35,9 @@ def test_joins_are_made_in_parts_and_deltas_written_early(tmp_path: Path, monkey
     parts: list[int] = []
     join_all = kernel_module._join_all
 
-    def counted(plan, events, groups, chain):  # type: ignore[no-untyped-def]
-        parts.append(events.frame.rows)
-        return join_all(plan, events, groups, chain)
+    def counted(plan, events, groups, chain, span):  # type: ignore[no-untyped-def]
+        parts.append(len(span))
+        return join_all(plan, events, groups, chain, span)
 
     monkeypatch.setattr(kernel_module, "_join_all", counted)
     project = dataclasses.replace(make_project(tmp_path, [R, S], views=VIEWS, coordinators=1), memory=1)
