@@ -10,8 +10,7 @@ import gc
 
 from pyspark.daemon import manager
 
-import cumulus_ops.compute.staged
-import cumulus_ops.compute.steps  # noqa: F401
+import cumulus_ops.compute.spark  # noqa: F401
 
 if __name__ == "__main__":
     gc.collect()

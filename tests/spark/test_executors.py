@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import re
 from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from unittest.mock import Mock
 
@@ -12,12 +13,14 @@ import pytest
 from pyspark.sql import SparkSession
 
 from cumulus_ops.append.append import append_delivery
+from cumulus_ops.catalog.records import Run
 from cumulus_ops.compute.correct import CorrectTask
 from cumulus_ops.compute.extend import ExtendTask
 from cumulus_ops.compute.portions import run_levels
 from cumulus_ops.compute.reading import BatchRef
 from cumulus_ops.compute.refresh import RefreshTask
-from cumulus_ops.compute.spark import SparkExecutor, spark_session
+from cumulus_ops.compute.spark import SENT, SparkExecutor, spark_session
+from cumulus_ops.compute.steps import MergeTask, Tier
 from cumulus_ops.epochs.driver import run_epochs
 from cumulus_ops.epochs.status import status
 from cumulus_ops.layout.costs import REPLICATED
@@ -159,6 +162,27 @@ def test_a_session_that_runs_is_taken_without_a_job(spark: SparkSession) -> None
     for for_steps in (True, False):
         assert spark_session(ExecutorSettings(master="local[2,2]"), for_steps=for_steps).range(1) is not None
     assert jobs() == before
+
+
+def test_each_job_of_one_task_is_sent_its_own(spark: SparkSession, tmp_path: Path) -> None:
+    """Such jobs have one frame. What they are to do is sent beside it, by several threads at once, and also after one of them has failed."""
+    project = make_shop(tmp_path, periods=1)
+    initialise(project)
+    with open_runtime(project, "inprocess") as rt:
+        executor = SparkExecutor(ExecutorSettings(), spark)
+        path = next(path for paths in rt.plan.paths.values() for path in paths)
+
+        def merge(number: int, range_rows: int = 1000) -> list[str]:
+            lost = Run(path.map, path.label, f"runs/lost-{number}", 0, 0, 0, 1, 1, id=number, commit=1, origin=1)
+            result = executor.run(MergeTask(rt.plan, project.state, (Tier(path, (lost,)),), 0, 0, range_rows))
+            return [Path(unread.file).name.partition(",")[0] for unread in result.unread]  # the file, and where in it
+
+        with ThreadPoolExecutor(3) as pool:
+            assert list(pool.map(merge, range(8))) == [[f"lost-{n}"] for n in range(8)]
+        with pytest.raises(Exception, match="ZeroDivisionError"):
+            merge(8, range_rows=0)
+        assert merge(9) == ["lost-9"]
+    assert spark.sparkContext.getLocalProperty(SENT) is None
 
 
 def test_levels_follow_the_dataflow(tmp_path: Path) -> None:
