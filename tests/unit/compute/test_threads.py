@@ -35,7 +35,7 @@ def task(tmp_path: Path) -> ApplyTask:
 
 
 def test_portions_run_at_the_same_time_and_share_the_memory(task: ApplyTask, monkeypatch: pytest.MonkeyPatch) -> None:
-    together, parts = Barrier(2, timeout=60), set[tuple[int, int]]()
+    together, parts, limits = Barrier(2, timeout=60), set[tuple[int, int]](), list[int]()
 
     def compute(portion: PortionTask, *others: object) -> None:
         assert portion.step.memory == MEMORY // 2
@@ -44,9 +44,10 @@ def test_portions_run_at_the_same_time_and_share_the_memory(task: ApplyTask, mon
         compute_portion(portion, *others)  # type: ignore[arg-type]
 
     monkeypatch.setattr(steps, "compute_portion", compute)
+    monkeypatch.setattr(opened_runs, "limit", limits.append)
     found = InProcess(2, 2).run(task)
     assert parts == {(0, 2), (1, 2)}
-    assert opened_runs.budget_bytes == MEMORY // 4, "what both remember is one memory"
+    assert limits == [MEMORY // 4], "what both remember is one memory"
     assert summed(task.plan, task.root, found.runs) == summed(task.plan, task.root, run_step(task).runs)
 
 

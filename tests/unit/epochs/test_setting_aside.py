@@ -139,6 +139,7 @@ class Broken(InProcess):
     """Where steps run, if some engine fails whenever it has to do with a batch."""
 
     def __init__(self, kind: type, batch: int) -> None:
+        super().__init__()
         self.kind, self.batch, self.failed = kind, batch, 0
 
     def run(self, task: Task) -> StepResult:
