@@ -47,7 +47,8 @@ def test_portions_run_at_the_same_time_and_share_the_memory(task: ApplyTask, mon
     monkeypatch.setattr(opened_runs, "limit", limits.append)
     found = InProcess(2, 2).run(task)
     assert parts == {(0, 2), (1, 2)}
-    assert limits == [MEMORY // 4], "what both remember is one memory"
+    assert MEMORY // 4 in limits, "what both remember is one memory"
+    assert MEMORY // 8 not in limits, "what both remember is one memory"
     assert summed(task.plan, task.root, found.runs) == summed(task.plan, task.root, run_step(task).runs)
 
 
