@@ -505,9 +505,7 @@ class InProcess:
 
     def run(self, task: Task) -> StepResult:
         """See :class:`Executor`."""
-        step = (
-            task.apply if isinstance(task, MinibatchTask) else task
-        )  # of a large batch the refresh follows on its own
+        step = task.apply if isinstance(task, MinibatchTask) else task  # the refresh of a large one follows on its own
         if isinstance(step, ExtendTask | PortionTask) or (rows := _count_rows(step)) < self._rows:
             return run_step(task)
         threads = min(self._threads or pa.cpu_count(), 2 * rows // self._rows)
