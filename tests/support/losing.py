@@ -7,11 +7,10 @@ from collections.abc import Collection
 from random import Random
 
 from cumulus_ops.catalog.records import Run
-from cumulus_ops.compute import reading, steps
-from cumulus_ops.maps import packs
 from cumulus_ops.opening.runtime import Runtime
 from cumulus_ops.project.versions import epoch_end, epoch_of
 from cumulus_ops.repair.truths import State
+from tests.support.runs import forget_runs
 from tests.support.staging import Rows, copy_entries
 
 __all__ = ["Held", "choose_runs", "choose_told_apart", "held", "lose"]
@@ -58,8 +57,7 @@ def lose(rt: Runtime, runs: Collection[Run]) -> None:
         with (rt.project.state / run.path).open("r+b") as file:
             file.seek(run.offset)
             file.write(bytes(run.bytes))
-    reading.opened_runs = steps.opened_runs = type(reading.opened_runs)()
-    packs._map_file.cache_clear()
+    forget_runs()
 
 
 def held(rt: Runtime) -> Held:

@@ -15,13 +15,14 @@ import pyarrow as pa
 import pytest
 from hypothesis import strategies as st
 
+from cumulus_ops.compute.reading import OpenedRuns, opened_runs
 from cumulus_ops.maps import encodings as blocks_module
 from cumulus_ops.maps import lookup as lookup_module
 from cumulus_ops.maps import packs as packs_module
 from cumulus_ops.maps import runs as runs_module
 from cumulus_ops.maps.columns import hash_columns, to_column
 from cumulus_ops.maps.deltas import VERSION, value_column, with_values
-from cumulus_ops.maps.packs import open_run, write_runs
+from cumulus_ops.maps.packs import open_run, unmap_files, write_runs
 from cumulus_ops.maps.runs import AccessPath, RunData, build_run
 from m3.datatypes import INT64_MAX, INT64_MIN
 
@@ -37,6 +38,7 @@ __all__ = [
     "column_of",
     "delta_of",
     "forced",
+    "forget_runs",
     "keys_of",
     "names_of",
     "small_blocks",
@@ -197,3 +199,9 @@ def small_blocks(shift: int = 6) -> Iterator[None]:
         for module in (runs_module, lookup_module):
             patch.setattr(module, "FENCE_ROWS", 8)
         yield
+
+
+def forget_runs() -> None:
+    """As a process that has just begun. Its one memory of runs is emptied, not replaced: modules have it under several names."""
+    vars(opened_runs).update(vars(OpenedRuns()))
+    unmap_files()

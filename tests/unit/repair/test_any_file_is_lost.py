@@ -23,14 +23,12 @@ from cumulus_ops.catalog import tables as t
 from cumulus_ops.catalog.deliveries import move
 from cumulus_ops.catalog.identity import Beginning, claimed_by, note_beginning, read_mark
 from cumulus_ops.catalog.records import Advance
-from cumulus_ops.compute import reading, steps
 from cumulus_ops.compute.extend import relations_read
 from cumulus_ops.epochs import compacting
 from cumulus_ops.epochs.compacting import compact
 from cumulus_ops.epochs.driver import run_waiting
 from cumulus_ops.epochs.minibatch import run_minibatch
 from cumulus_ops.keys import runs as key_runs
-from cumulus_ops.maps import packs
 from cumulus_ops.opening.runtime import Runtime, initialise, open_runtime
 from cumulus_ops.project.errors import CumulusError
 from cumulus_ops.project.processes import REPAIR_POINTS
@@ -45,6 +43,7 @@ from m3.program import Column, Relation
 from tests.support.children import start, wait
 from tests.support.logs import forget_written, logged_events
 from tests.support.projects import engine_maps, interpret, make_project, oracle_maps
+from tests.support.runs import forget_runs
 from tests.support.sampling import sampled
 
 COLUMNS = (Column("shop", STRING.with_null()), Column("price", decimal(12, 2)))
@@ -146,10 +145,9 @@ def choose(project: Project, what: str) -> tuple[Path, Path]:
 
 def forget() -> None:
     """What this process has read before: whoever finds a damage has not."""
-    reading.opened_runs = steps.opened_runs = type(reading.opened_runs)()
+    forget_runs()
     forget_written()
-    for cache in (key_runs._open_cached, packs._map_file):
-        cache.cache_clear()
+    key_runs._open_cached.cache_clear()
 
 
 def looks(folder: Path) -> dict[str, tuple[int, int]]:

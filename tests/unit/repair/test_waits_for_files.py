@@ -11,11 +11,10 @@ from pathlib import Path
 import pytest
 
 from cumulus_ops.catalog.epochs import Failure
-from cumulus_ops.compute import reading, steps
+from cumulus_ops.compute.reading import opened_runs
 from cumulus_ops.epochs import checkpoint, compacting, minibatch
 from cumulus_ops.epochs.checkpoint import collect_garbage, merge
 from cumulus_ops.epochs.minibatch import run_minibatch
-from cumulus_ops.maps import packs
 from cumulus_ops.opening.runtime import Runtime, initialise, open_runtime
 from cumulus_ops.project.errors import IntegrityProblem
 from cumulus_ops.publishing import publishing
@@ -26,6 +25,7 @@ from cumulus_ops.repair.recover import recover
 from tests.support.histories import Local
 from tests.support.projects import append_events, make_project
 from tests.support.random_programs import RELATIONS
+from tests.support.runs import forget_runs
 
 VIEWS = {
     "a": "SELECT a, SUM(b) AS s FROM r GROUP BY a",
@@ -35,24 +35,16 @@ VIEWS = {
 
 
 @pytest.fixture
-def rt(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Runtime]:
+def rt(tmp_path: Path) -> Iterator[Runtime]:
     """A project whose views have tables, and whose second epoch is to be published."""
     project = make_project(tmp_path, RELATIONS, views=VIEWS, coordinators=1)
     initialise(project)
-    forget_runs(monkeypatch)
+    forget_runs()
     with open_runtime(project) as runtime:
         commit_epoch(runtime, 0)
         assert [epoch for epoch, _ in publish_all(runtime)] == [0]
         commit_epoch(runtime, 1)
         yield runtime
-
-
-def forget_runs(monkeypatch: pytest.MonkeyPatch) -> None:
-    """As a process that has just begun."""
-    remembered = reading.OpenedRuns()
-    for module in (reading, steps, checkpoint):
-        monkeypatch.setattr(module, "opened_runs", remembered)
-    packs.unmap_files()
 
 
 def apply_one(rt: Runtime, number: int) -> None:
@@ -131,7 +123,7 @@ def test_of_several_damaged_runs_of_a_copy_each_is_waited_for_by_itself(
     kept = {file: (rt.project.state / file).read_bytes() for file in files}
     for file in files:
         (rt.project.state / file).unlink()
-    forget_runs(monkeypatch)
+    forget_runs()
     merge(rt)
     named = {Path(failure.file.partition(",")[0]).name for failure in rt.catalog.problems.step_problems()[0].failures}
     assert len(named) > 2
@@ -281,7 +273,7 @@ def test_a_merge_writes_anew_what_was_deleted_by_accident_and_is_in_memory(rt: R
     runs = rt.catalog.commits.runs(rt.catalog.commits.last_commit())
     lost = max(runs, key=lambda run: run.commit)
     (rt.project.state / lost.path).unlink()
-    reading.opened_runs.unmap_gone()
+    opened_runs.unmap_gone()
     garbage = rt.project.state / "runs" / f"{lost.path.split('/')[1].rpartition('-')[0]}-0.pack"
     garbage.write_bytes(b"left by a step that has died")
     collect_garbage(rt)
