@@ -269,13 +269,13 @@ def flip_all(file: Path) -> None:
     file.write_bytes(bytes(byte ^ 4 for byte in file.read_bytes()))
 
 
-@pytest.mark.parametrize("digit", [r'("version":4294967)300', r'("appId":"cumulus/)(.)', r'("cumulus.epoch":")4'])
+@pytest.mark.parametrize("digit", [r'("version":429496730)(.)', r'("appId":"cumulus/)(.)', r'("cumulus.epoch":")(.)'])
 def test_a_digit_of_a_tables_log_that_leaves_all_rows_as_they_are(case: Project, digit: str) -> None:
     """Else it would be taken for somebody else's table, or for one of a later catalog."""
     with open_runtime(case) as rt:
         add_epoch(rt, 5)
         log = max((case.folder / "published" / "totals" / "_delta_log").glob("*.json"))
-        text, count = re.subn(digit, r"\g<1>9", log.read_text())
+        text, count = re.subn(digit, lambda found: found[1] + "89"[found[2] != "9"], log.read_text())
         assert count == 1
         log.write_text(text)
         (damage,) = fsck(rt).damages
