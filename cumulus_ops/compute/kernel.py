@@ -27,6 +27,7 @@ from cumulus_ops.maps.columns import (
     join_limbs,
     limbs,
     narrow_units,
+    sort_codes,
     take_rows,
     to_numpy,
 )
@@ -609,7 +610,7 @@ def _number_densely(codes: np.ndarray, bits: int) -> tuple[np.ndarray, int]:
         places = seen.cumsum(dtype=np.uint32)
         return places[codes].astype(np.uint64) - np.uint64(1), int(places[-1])
     # numpy sorts millions of numbers in less time than a hash table of them is filled, for that is more than a processor's caches hold.
-    order = codes.argsort()
+    order = sort_codes(codes)
     ascending = codes[order]
     places = np.zeros(len(codes), np.uint64)
     np.cumsum(ascending[1:] != ascending[:-1], dtype=np.uint64, out=places[1:])

@@ -49,6 +49,7 @@ __all__ = [
     "narrow_column",
     "narrow_units",
     "physical_type",
+    "sort_codes",
     "stack",
     "take_rows",
     "to_column",
@@ -151,6 +152,19 @@ def total_column(units: np.ndarray) -> pa.Array:
     if units.dtype == object:
         units = np.where(units > MOST, TOO_MANY, np.where(units < -MOST, -TOO_MANY, units))
     return to_column(units)
+
+
+#: Of so many codes one is looked at to tell whether they come nearly sorted, and they do if no more than one of so many is less than the one before.
+SAMPLED, DISORDER = 32, 16
+
+
+def sort_codes(codes: np.ndarray) -> np.ndarray:
+    """The rows in the order of their codes."""
+    # Codes of rows that were found for sorted requests, or stand in several runs, ascend but for neighbours: to merge what ascends is a fifth of the work of
+    # sorting (8 million codes 0.1 instead of 0.6 s). Numbers of two bytes are sorted by their digits, in an eighth.
+    sample = codes[::SAMPLED]
+    is_merged = codes.itemsize <= 2 or np.count_nonzero(sample[1:] < sample[:-1]) * DISORDER <= len(sample)
+    return codes.argsort(kind="stable" if is_merged else None)
 
 
 def narrow_units(units: np.ndarray) -> np.ndarray:

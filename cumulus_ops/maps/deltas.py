@@ -27,6 +27,7 @@ from cumulus_ops.maps.columns import (
     narrow_column,
     narrow_units,
     physical_type,
+    sort_codes,
     stack,
     take_rows,
     to_column,
@@ -292,7 +293,7 @@ def _sort_groups(columns: Sequence[pa.Array], rows: int) -> tuple[np.ndarray | N
     numbers = narrow(packed[0], 2**bits - 1)
     if bool((numbers[1:] >= numbers[:-1]).all()):
         return None, find_starts(numbers)
-    order = numbers.argsort()
+    order = sort_codes(numbers)
     return order, find_starts(numbers[order])
 
 

@@ -22,6 +22,7 @@ from cumulus_ops.maps.columns import (
     is_wide,
     join_limbs,
     narrow_units,
+    sort_codes,
     take_rows,
     to_numpy,
     words,
@@ -165,10 +166,10 @@ def _sort_requests(bound: Sequence[pa.Array], rows: int) -> np.ndarray | None:
             codes = codes << width | frame.codes(numbers) if bits else frame.codes(numbers)
         bits += width
     if not bits:  # texts, whose part of the search code is this hash, or numbers that are all equal
-        return hash_columns(bound, rows).argsort()
+        return sort_codes(hash_columns(bound, rows))
     if bool((codes[1:] >= codes[:-1]).all()):
         return None
-    return narrow(codes, 2**bits - 1).argsort()
+    return sort_codes(narrow(codes, 2**bits - 1))
 
 
 def find(run: RunData, request: Probe) -> Found:

@@ -27,6 +27,7 @@ from cumulus_ops.maps.columns import (
     from_numbers,
     hash_columns,
     narrow_column,
+    sort_codes,
     take_rows,
     to_numpy,
     whole_column,
@@ -360,7 +361,7 @@ def _sort_rows(codes: np.ndarray, versions: np.ndarray, by: pa.Array | None) -> 
     """The rows in the order of their codes, of the values ``by`` if there are any, and of their versions; None if they are."""
     if by is None and (len(versions) == 0 or versions.min() == versions.max()):
         # The deltas of one batch share a version, and often come sorted: then it takes one look, or one sort instead of two.
-        return None if bool((codes[1:] >= codes[:-1]).all()) else codes.argsort()
+        return None if bool((codes[1:] >= codes[:-1]).all()) else sort_codes(codes)
     if by is None:
         return np.lexsort((versions, codes))
     places = to_numpy(pc.rank(by, sort_keys="ascending", tiebreaker="dense").cast(pa.int64()))  # NULL is last
