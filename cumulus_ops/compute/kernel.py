@@ -12,11 +12,13 @@ from collections import ChainMap
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, reduce
+from itertools import pairwise
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from cumulus_ops.compute.grouping import FEWEST, Groups, add_up, group_rows, number_rows, sum_groups
 from cumulus_ops.compute.vector import Frame, evaluate, select
 from cumulus_ops.layout.groups import Group, reorder_reads
 from cumulus_ops.layout.statements import Product, ReadPlan, StatementPlan
@@ -24,17 +26,11 @@ from cumulus_ops.maps.columns import (
     Taken,
     canonical,
     from_numbers,
-    join_limbs,
-    limbs,
-    narrow_units,
-    sort_codes,
     take_rows,
     to_numpy,
 )
 from cumulus_ops.maps.deltas import (
-    SAFE,
     VERSION,
-    column_codes,
     distinct_rows,
     multiply,
     sum_deltas,
@@ -60,21 +56,6 @@ REMEMBERED = 3
 EVER = np.iinfo(np.int64).max
 #: The largest power of ten that an int64 holds has so many zeros.
 INT64_DIGITS = 18
-#: Fewer rows are joined one by one sooner than they are grouped.
-FEWEST = 2048
-#: Versions of their own, as single events have, leave nothing to group: with fewer events to a version than this, on average, grouping is left.
-SHARED = 4
-#: Rows are numbered by a table of all codes that there may be as long as these are no more than so many for each row: 6 million of 64 million codes in 0.5 s, where
-#: sorting takes 0.8. The table has five bytes for each code.
-FILLED = 12
-
-
-@dataclass(frozen=True)
-class Groups:
-    """``number[row]`` is the group of a row, ``first[group]`` one row of it."""
-
-    number: np.ndarray
-    first: np.ndarray
 
 
 @dataclass
@@ -83,7 +64,7 @@ class Events:
 
     The weight is 1 where a statement is for one sign only, and the event's sign where it is for both. What statements
     have in common is remembered: the events that pass their filters, their products, groups and joins. Where a join would have
-    more than ``limit_rows`` rows, it is made for half of the groups at a time.
+    more than ``limit_rows`` rows, it is made in parts.
 
     ``by_version``: reads find later deltas, too, and what an event adds with one has the version of the later of both. So events that no
     read depends on say at once what there is at each version (decision 86)."""
@@ -128,8 +109,8 @@ class Events:
         if self.frame.rows == 0:
             return True
         alike = [from_numbers(self.versions), *columns]
-        numbers, count = _number_rows(np.zeros(self.frame.rows, np.int64), 1, alike)
-        return not _add_up(count, numbers, self.weights).any()
+        numbers, count = number_rows(np.zeros(self.frame.rows, np.int64), 1, alike)
+        return not add_up(count, numbers, self.weights).any()
 
     def where(self, conditions: tuple[Scalar, ...]) -> Events:
         """The events that satisfy all conditions."""
@@ -185,6 +166,15 @@ class _Joined:
             None if self.versions is None else self.versions[rows],
         )
 
+    def cut(self, bounds: Sequence[int]) -> tuple[_Joined, ...]:
+        """The same in parts of neighbouring rows."""
+        parts = []
+        for start, stop in pairwise(bounds):
+            part = self.take(np.arange(start, stop))
+            part.columns.update((name, column.slice(start, stop - start)) for name, column in self.columns.items())
+            parts.append(part)
+        return tuple(parts)
+
     def versions_in(self, events: Events) -> np.ndarray:
         """The version of each row."""
         if self.versions is not None:
@@ -192,12 +182,16 @@ class _Joined:
         return events.versions if self.origin is None else events.versions[self.origin]
 
 
+#: What a read has found; or, where that would be too many rows at once, the parts of what had been found before it that are looked up one after the other.
+_Next = tuple[_Joined, ...]
+
+
 class _Memory:
     """What chains of reads have found for some events, as long as there is room. A read of a chain is known by what was found before it and by its runs,
     by their identities; they are kept alive with it: nothing else can have the identity of what is not gone."""
 
     def __init__(self) -> None:
-        self._joins: dict[object, tuple[_Joined, object]] = {}
+        self._joins: dict[object, tuple[_Next, object]] = {}
         self._rows = 0
         self._begun = _Joined(None, 0, {}, {})
 
@@ -208,20 +202,20 @@ class _Memory:
                 self._begun.columns.clear()
             self._begun = joined
 
-    def get(self, key: object) -> _Joined | None:
+    def get(self, key: object) -> _Next | None:
         found = self._joins.get(key)
         return None if found is None else found[0]
 
-    def keep(self, key: object, joined: _Joined, alive: object, most: int) -> _Joined:
-        # All at once, not the oldest: a statement's chain extends its own beginning, and those who share one come one after the other. The beginning itself
-        # is of the events or their groups, which are there anyway: of 2 million events it alone would leave no room for what is found by them.
-        own = joined.rows if joined.found else 0
+    def keep(self, key: object, found: _Next, alive: object, most: int) -> _Next:
+        # All at once, not the oldest: a statement's chain extends its own beginning, and those who share one come one after the other. The beginning itself, and
+        # its parts, are of the events or their groups, which are there anyway: of 2 million events it alone would leave no room for what is found by them.
+        own = sum(joined.rows for joined in found if joined.found)
         if self._rows + own > most:
-            self._joins.clear()
+            self._joins = {k: kept for k, kept in self._joins.items() if not any(j.found for j in kept[0])}
             self._rows = 0
-        self._joins[key] = joined, alive
+        self._joins[key] = found, alive
         self._rows += own
-        return joined
+        return found
 
 
 def run_statement(
@@ -263,24 +257,33 @@ def _run_events(plan: StatementPlan, group: Group, chosen: Events, chain: _Chain
         columns = [evaluate(scalar, chosen.frame) for scalar in carried]
         chosen.groups[carried] = group_rows(columns, chosen.versions)
     groups = chosen.groups[carried]
-    rows = chosen.frame.rows if groups is None else len(groups.first)
-    return _run_span(plan, group, chosen, groups, chain, range(rows))
+    return _run_reads(plan, group, chosen, groups, chain, _begin_chain(plan, chosen, groups, chain))
 
 
-def _run_span(
-    plan: StatementPlan, group: Group, chosen: Events, groups: Groups | None, chain: _Chain, span: range
+def _run_reads(
+    plan: StatementPlan,
+    group: Group,
+    events: Events,
+    groups: Groups | None,
+    chain: _Chain,
+    joined: _Joined,
+    done: int = 0,
 ) -> pa.Table | None:
-    """The deltas for some neighbouring groups; where events are not grouped, each is its own."""
-    try:
-        joined = _join_all(plan, chosen, groups, chain, span)
-    except TooManyRows:
-        # How many rows a join has is known when its keys are found, before any of them is read; half of the groups have about half of them.
-        middle = (span.start + span.stop) // 2
-        halves = (range(span.start, middle), range(middle, span.stop))
-        found = (_run_span(plan, group, chosen, groups, chain, half) for half in halves)
-        tables = [table for table in found if table is not None]
-        return sum_deltas(tables) if tables else None
-    return _finish_deltas(plan, group, chosen, groups, joined, chain) if joined.rows else None
+    """The deltas for what the first ``done`` reads of the chain have found."""
+    for place in range(done, len(chain.steps)):
+        if joined.rows == 0:
+            break
+        read, runs = chain.steps[place]
+        found = _find_next(plan, read, events, joined, runs)
+        if len(found) > 1:
+            tables = []
+            for part in found:
+                tables.append(_run_reads(plan, group, events, groups, chain, part, place))
+                part.columns.clear()
+            tables = [table for table in tables if table is not None]
+            return sum_deltas(tables) if tables else None
+        (joined,) = found
+    return _finish_deltas(plan, group, events, groups, joined, chain) if joined.rows else None
 
 
 @dataclass(frozen=True)
@@ -310,29 +313,33 @@ def _plan_chain(plan: StatementPlan, sources: Sources, first: int | None) -> _Ch
     return _Chain(tuple(steps), taken)
 
 
-def _join_all(plan: StatementPlan, events: Events, groups: Groups | None, chain: _Chain, span: range) -> _Joined:
-    # What has been found depends on the events, the order of reads, and the runs, by their identities: a batch's own deltas are other runs
+def _begin_chain(plan: StatementPlan, events: Events, groups: Groups | None, chain: _Chain) -> _Joined:
+    # What is found depends on the events, the order of reads, and the runs, by their identities: a batch's own deltas are other runs
     # in each round of a cycle. Each beginning of a chain is remembered by itself, so statements share as far as they agree.
-    key: object = (id(events), id(groups), plan.offset, span.start, span.stop)
-    joined, most = events.memory.get(key), REMEMBERED * events.limit_rows
-    if joined is None:
-        origin = None if groups is None else groups.first
-        if len(span) < (events.frame.rows if origin is None else len(origin)):
-            origin = np.arange(span.start, span.stop) if origin is None else origin[span.start : span.stop]
-        joined = _Joined(origin, len(span), {}, {})
+    key = (id(events), id(groups), plan.offset)
+    found = events.memory.get(key)
+    if found is None:
+        first = None if groups is None else groups.first
+        found = (_Joined(first, events.frame.rows if first is None else len(first), {}, {}),)
         if chain.steps:
-            events.memory.keep(key, joined, None, most)
-    events.memory.begin(joined)
-    limit = events.limit_rows if len(span) > 1 else None  # one group cannot be halved
-    for read, runs in chain.steps:
-        if joined.rows == 0:
-            break
-        key, alive = (id(joined), read, tuple(map(id, runs))), (joined, runs)
-        known = events.memory.get(key)
-        if known is None:
-            known = events.memory.keep(key, _join(plan, read, events, joined, runs, limit), alive, most)
-        joined = known
-    return joined
+            events.memory.keep(key, found, None, REMEMBERED * events.limit_rows)
+    events.memory.begin(found[0])
+    return found[0]
+
+
+def _find_next(
+    plan: StatementPlan, read: ReadPlan, events: Events, joined: _Joined, runs: tuple[RunData, ...]
+) -> _Next:
+    key, alive = (id(joined), read, tuple(map(id, runs))), (joined, runs)
+    found = events.memory.get(key)
+    if found is None:
+        try:
+            # one row cannot be cut
+            found = (_join(plan, read, events, joined, runs, events.limit_rows if joined.rows > 1 else None),)
+        except TooManyRows as many:  # known when its keys are found, before any of them is read
+            found = joined.cut(many.bounds)
+        events.memory.keep(key, found, alive, REMEMBERED * events.limit_rows)
+    return found
 
 
 def _join(
@@ -379,7 +386,7 @@ def _sum_entries(slices: Slices, requests: int) -> Slices:
 
     Products are linear in deltas, so unsummed ones would be right, too. But an entry that is replaced often, as the one of a scalar
     subquery is, has k of them, and a chain of n such reads has k to the n rows, nearly all of which cancel."""
-    numbers, count = _number_rows(slices.request, requests, slices.free)
+    numbers, count = number_rows(slices.request, requests, slices.free)
     first = np.full(count, -1)
     first[numbers[::-1]] = np.arange(len(numbers) - 1, -1, -1)
     groups = Groups(numbers, first)
@@ -544,110 +551,3 @@ def _clear_uncounted(product: _Units) -> np.ndarray:
     units = np.zeros_like(product.units)
     units[product.counts] = product.units[product.counts]
     return units
-
-
-# Grouping: events that agree in everything a statement looks at are joined once.
-
-
-def group_rows(columns: Sequence[pa.Array], versions: np.ndarray) -> Groups | None:
-    """Rows with equal columns (NULL equals NULL) and equal versions, as groups.
-
-    Args:
-        columns: Arrow arrays of one length.
-        versions: int64, of the same length.
-
-    Returns:
-        None where there are too few rows to gain anything.
-    """
-    rows = len(versions)
-    if rows < FEWEST:
-        return None
-    codes, count = np.zeros(rows, np.int64), 1
-    if versions[0] != versions[-1] or versions.min() != versions.max():
-        codes, count = _number_rows(codes, count, [pa.array(versions)])
-        if count * SHARED > rows:
-            return None
-    # The keys of new rows often ascend: such a column is numbered without sorting, and is often different in each row, which ends it.
-    ordered = sorted(columns, key=_ascends, reverse=True)
-    if count == 1 and ordered and _ascends(ordered[0]):
-        values = ordered.pop(0).to_numpy()
-        codes = np.cumsum(np.concatenate([[0], values[1:] != values[:-1]]))
-        count = int(codes[-1]) + 1
-    if count < rows and ordered:
-        codes, count = _number_rows(codes, count, ordered)
-    first = np.full(count, -1)
-    first[codes[::-1]] = np.arange(rows - 1, -1, -1)  # backwards, so that the first row of each group is written last
-    return Groups(codes, first)
-
-
-def _number_rows(codes: np.ndarray, count: int, columns: Sequence[pa.Array]) -> tuple[np.ndarray, int]:
-    """The numbering of the rows (code, value, value, ...), without gaps: they are made one number, and that is numbered."""
-    packed, bits = codes.astype(np.uint64), (count - 1).bit_length()
-    for column in columns:
-        own, width = column_codes(column)
-        if bits + width > 64:
-            packed, distinct = _number_densely(packed, bits)
-            bits = (distinct - 1).bit_length()
-        if bits + width > 64:
-            own, distinct = _number_densely(own, width)
-            width = (distinct - 1).bit_length()
-        packed = packed << width | own if bits and width else packed if bits else own
-        bits += width
-    numbered, distinct = _number_densely(packed, bits)
-    return numbered.view(np.int64), distinct
-
-
-def _number_densely(codes: np.ndarray, bits: int) -> tuple[np.ndarray, int]:
-    """The place of each code among the distinct ones, which ascend, as uint64, and how many of these there are.
-
-    Args:
-        codes: at least one, uint64.
-        bits: how many the greatest has at the most.
-    """
-    if 1 << bits <= len(codes) * FILLED:
-        seen = np.zeros(1 << bits, bool)
-        seen[codes] = True
-        places = seen.cumsum(dtype=np.uint32)
-        return places[codes].astype(np.uint64) - np.uint64(1), int(places[-1])
-    # numpy sorts millions of numbers in less time than a hash table of them is filled, for that is more than a processor's caches hold.
-    order = sort_codes(codes)
-    ascending = codes[order]
-    places = np.zeros(len(codes), np.uint64)
-    np.cumsum(ascending[1:] != ascending[:-1], dtype=np.uint64, out=places[1:])
-    numbers = np.empty_like(places)
-    numbers[order] = places
-    return numbers, int(places[-1]) + 1
-
-
-def _ascends(column: pa.Array) -> bool:
-    """Whether a column is of whole numbers that never decrease, as keys often come."""
-    if not pa.types.is_integer(column.type) or column.null_count:
-        return False
-    values = column.to_numpy()
-    return bool((values[1:] >= values[:-1]).all())
-
-
-def sum_groups(groups: Groups, units: np.ndarray, rows: np.ndarray | None) -> np.ndarray:
-    """The exact sum of ``units`` in each group: int64 if they fit.
-
-    Args:
-        groups: the groups.
-        units: one per row.
-        rows: only these rows count, None for all.
-    """
-    number = groups.number if rows is None else groups.number[rows]
-    units = units if rows is None else units[rows]
-    count = len(groups.first)
-    if units.dtype == object:
-        return narrow_units(_add_up(count, number, units))
-    if len(units) and max(int(units.max()), -int(units.min())) * len(units) < SAFE:
-        return _add_up(count, number, units)
-    return join_limbs([_add_up(count, number, limb) for limb in limbs(pa.array(units))])
-
-
-def _add_up(count: int, number: np.ndarray, units: np.ndarray) -> np.ndarray:
-    if len(units) == count and count and (number == np.arange(count)).all():  # each row is its own group
-        return units
-    total = np.zeros(count, units.dtype)
-    np.add.at(total, number, units)
-    return total

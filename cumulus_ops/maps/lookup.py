@@ -401,7 +401,12 @@ def _find_lower_bounds(run: RunData, low: np.ndarray, high: np.ndarray, before: 
 
 
 class TooManyRows(Exception):
-    """A lookup finds more rows than there is memory for: ask for fewer keys at once."""
+    """A lookup finds more rows than there is memory for: ask for fewer keys at once, as those from one of the ``bounds`` (places of keys, from 0 to their
+    number) to the next."""
+
+    def __init__(self, bounds: tuple[int, ...]) -> None:
+        super().__init__(bounds)
+        self.bounds = bounds
 
 
 def read_slices(
@@ -411,7 +416,7 @@ def read_slices(
     delta, not yet summed.
 
     Raises:
-        TooManyRows: they may be more than ``limit_rows``; nothing has been read.
+        TooManyRows: they may be more than ``limit_rows``, of several keys; nothing has been read.
     """
     return _gather_slices(_find_rows(runs, request, limit_rows), names, free, request)
 
@@ -440,8 +445,20 @@ def _find_rows(runs: Sequence[RunData], request: Probe, limit_rows: int | None) 
     found = [(run, find(run, request)) for run in runs if run.rows]
     found = [(run, f) for run, f in found if len(f.hit)] or found[:1]  # one is left for the types of its columns
     if limit_rows is not None and sum([int((f.high - f.low).sum()) for _, f in found]) > limit_rows:
-        raise TooManyRows
+        raise TooManyRows(_cut_requests(request, [f for _, f in found], limit_rows))
     return [(run, *_pair_rows(run, request, f)) for run, f in found]
+
+
+def _cut_requests(request: Probe, found: Sequence[Found], limit_rows: int) -> tuple[int, ...]:
+    """Where to cut requests so that each part has as many rows as there may be, but at least one request."""
+    counts = np.zeros(len(request), np.int64)
+    for f in found:
+        counts[request.origin[f.hit]] += f.high - f.low
+    ends, bounds = counts.cumsum(), [0]
+    while bounds[-1] < len(ends):
+        before = int(ends[bounds[-1] - 1]) if bounds[-1] else 0
+        bounds.append(max(bounds[-1] + 1, int(ends.searchsorted(before + limit_rows, "right"))))
+    return tuple(bounds)
 
 
 def _versions_of(parts: Sequence[Rows]) -> np.ndarray:

@@ -20,7 +20,7 @@ from hypothesis import event as hypothesis_event
 from hypothesis import strategies as st
 
 from cumulus_ops.catalog.records import Step
-from cumulus_ops.compute import kernel, reading
+from cumulus_ops.compute import grouping, kernel, reading
 from cumulus_ops.compute.correct import CorrectTask
 from cumulus_ops.compute.steps import StepResult
 from cumulus_ops.epochs.checkpoint import collect_garbage, commit, group_by_clock, merge, refresh_task, try_refresh
@@ -344,6 +344,7 @@ def _play(world: World, data: st.DataObject) -> None:
     """Also with few events to a group, and deltas written early, as only large batches have it."""
     small = data.draw(st.booleans())
     with (
+        unittest.mock.patch.object(grouping, "FEWEST", 1 if small else grouping.FEWEST),
         unittest.mock.patch.object(kernel, "FEWEST", 1 if small else kernel.FEWEST),
         unittest.mock.patch.object(reading, "WRITTEN_ROWS", 1 if small else reading.WRITTEN_ROWS),
         unittest.mock.patch.object(kernel, "multiply", _bounded),

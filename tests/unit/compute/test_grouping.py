@@ -11,8 +11,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cumulus_ops.compute import kernel
-from cumulus_ops.compute.kernel import Events, group_rows
+from cumulus_ops.compute import grouping
+from cumulus_ops.compute.grouping import group_rows
+from cumulus_ops.compute.kernel import Events
 from cumulus_ops.compute.vector import Frame
 
 ROW = st.tuples(st.integers(-3, 3), st.sampled_from([None, "", "a", "b"]), st.sampled_from([None, 0, 7]))
@@ -26,7 +27,7 @@ def test_groups_are_of_equal_rows(rows: list[tuple[object, ...]], ascending: boo
     types = (pa.int64(), pa.string(), pa.int64())
     columns = [pa.array([row[i] for row in rows], type_) for i, type_ in enumerate(types)]
     stamps = np.arange(len(rows)) % versions
-    with patch.object(kernel, "FEWEST", 1), patch.object(kernel, "SHARED", 0):
+    with patch.object(grouping, "FEWEST", 1), patch.object(grouping, "SHARED", 0):
         groups = group_rows(columns, stamps)
     assert groups is not None
     whole = list(zip(rows, stamps.tolist(), strict=True))
@@ -38,7 +39,7 @@ def test_groups_are_of_equal_rows(rows: list[tuple[object, ...]], ascending: boo
 
 @pytest.mark.parametrize("keys", [[1, 2, 3], [3, 1, 2]])
 def test_rows_that_all_differ_are_groups_of_their_own(keys: list[int]) -> None:
-    with patch.object(kernel, "FEWEST", 1):
+    with patch.object(grouping, "FEWEST", 1):
         groups = group_rows([pa.array(["x"] * 3), pa.array(keys)], np.zeros(3, np.int64))
     assert groups is not None
     assert sorted(groups.number.tolist()) == [0, 1, 2]
