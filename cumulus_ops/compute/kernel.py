@@ -9,10 +9,9 @@ events, and the statements that read the same maps by the same keys, as the sums
 from __future__ import annotations
 
 from collections import ChainMap
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, reduce
-from itertools import pairwise
 
 import numpy as np
 import pyarrow as pa
@@ -37,7 +36,7 @@ from cumulus_ops.maps.deltas import (
     value_column,
     with_values,
 )
-from cumulus_ops.maps.lookup import Slices, TooManyRows, probe, read_deltas, read_slices, sum_points
+from cumulus_ops.maps.lookup import Slices, probe, read_parts, sum_points
 from cumulus_ops.maps.runs import RunData
 from m3.scalars import Scalar
 
@@ -166,15 +165,6 @@ class _Joined:
             None if self.versions is None else self.versions[rows],
         )
 
-    def cut(self, bounds: Sequence[int]) -> tuple[_Joined, ...]:
-        """The same in parts of neighbouring rows."""
-        parts = []
-        for start, stop in pairwise(bounds):
-            part = self.take(np.arange(start, stop))
-            part.columns.update((name, column.slice(start, stop - start)) for name, column in self.columns.items())
-            parts.append(part)
-        return tuple(parts)
-
     def versions_in(self, events: Events) -> np.ndarray:
         """The version of each row."""
         if self.versions is not None:
@@ -182,16 +172,12 @@ class _Joined:
         return events.versions if self.origin is None else events.versions[self.origin]
 
 
-#: What a read has found; or, where that would be too many rows at once, the parts of what had been found before it that are looked up one after the other.
-_Next = tuple[_Joined, ...]
-
-
 class _Memory:
     """What chains of reads have found for some events, as long as there is room. A read of a chain is known by what was found before it and by its runs,
     by their identities; they are kept alive with it: nothing else can have the identity of what is not gone."""
 
     def __init__(self) -> None:
-        self._joins: dict[object, tuple[_Next, object]] = {}
+        self._joins: dict[object, tuple[Sequence[_Joined], object]] = {}
         self._rows = 0
         self._begun = _Joined(None, 0, {}, {})
 
@@ -202,20 +188,19 @@ class _Memory:
                 self._begun.columns.clear()
             self._begun = joined
 
-    def get(self, key: object) -> _Next | None:
+    def get(self, key: object) -> Sequence[_Joined]:
         found = self._joins.get(key)
-        return None if found is None else found[0]
+        return () if found is None else found[0]
 
-    def keep(self, key: object, found: _Next, alive: object, most: int) -> _Next:
-        # All at once, not the oldest: a statement's chain extends its own beginning, and those who share one come one after the other. The beginning itself, and
-        # its parts, are of the events or their groups, which are there anyway: of 2 million events it alone would leave no room for what is found by them.
-        own = sum(joined.rows for joined in found if joined.found)
+    def keep(self, key: object, found: Sequence[_Joined], alive: object, most: int) -> None:
+        # All at once, not the oldest: a statement's chain extends its own beginning, and those who share one come one after the other. The beginning itself
+        # is of the events or their groups, which are there anyway: of 2 million events it alone would leave no room for what is found by them.
+        own = sum([joined.rows for joined in found if joined.found])
         if self._rows + own > most:
-            self._joins = {k: kept for k, kept in self._joins.items() if not any(j.found for j in kept[0])}
+            self._joins.clear()
             self._rows = 0
         self._joins[key] = found, alive
         self._rows += own
-        return found
 
 
 def run_statement(
@@ -270,20 +255,14 @@ def _run_reads(
     done: int = 0,
 ) -> pa.Table | None:
     """The deltas for what the first ``done`` reads of the chain have found."""
-    for place in range(done, len(chain.steps)):
-        if joined.rows == 0:
-            break
-        read, runs = chain.steps[place]
-        found = _find_next(plan, read, events, joined, runs)
-        if len(found) > 1:
-            tables = []
-            for part in found:
-                tables.append(_run_reads(plan, group, events, groups, chain, part, place))
-                part.columns.clear()
-            tables = [table for table in tables if table is not None]
-            return sum_deltas(tables) if tables else None
-        (joined,) = found
-    return _finish_deltas(plan, group, events, groups, joined, chain) if joined.rows else None
+    if not joined.rows:
+        return None
+    if done == len(chain.steps):
+        return _finish_deltas(plan, group, events, groups, joined, chain)
+    parts = _find_next(plan, *chain.steps[done], events, joined)
+    found = [_run_reads(plan, group, events, groups, chain, part, done + 1) for part in parts]
+    tables = [table for table in found if table is not None]
+    return sum_deltas(tables) if len(tables) > 1 else tables[0] if tables else None
 
 
 @dataclass(frozen=True)
@@ -317,68 +296,80 @@ def _begin_chain(plan: StatementPlan, events: Events, groups: Groups | None, cha
     # What is found depends on the events, the order of reads, and the runs, by their identities: a batch's own deltas are other runs
     # in each round of a cycle. Each beginning of a chain is remembered by itself, so statements share as far as they agree.
     key = (id(events), id(groups), plan.offset)
-    found = events.memory.get(key)
-    if found is None:
+    known = events.memory.get(key)
+    if not known:
         first = None if groups is None else groups.first
-        found = (_Joined(first, events.frame.rows if first is None else len(first), {}, {}),)
+        known = (_Joined(first, events.frame.rows if first is None else len(first), {}, {}),)
         if chain.steps:
-            events.memory.keep(key, found, None, REMEMBERED * events.limit_rows)
-    events.memory.begin(found[0])
-    return found[0]
+            events.memory.keep(key, known, None, REMEMBERED * events.limit_rows)
+    (joined,) = known
+    events.memory.begin(joined)
+    return joined
 
 
 def _find_next(
-    plan: StatementPlan, read: ReadPlan, events: Events, joined: _Joined, runs: tuple[RunData, ...]
-) -> _Next:
+    plan: StatementPlan, read: ReadPlan, runs: tuple[RunData, ...], events: Events, joined: _Joined
+) -> Iterator[_Joined]:
+    """What the next read of a chain finds, in parts; remembered if all of them have few enough rows."""
     key, alive = (id(joined), read, tuple(map(id, runs))), (joined, runs)
-    found = events.memory.get(key)
-    if found is None:
-        try:
-            # one row cannot be cut
-            found = (_join(plan, read, events, joined, runs, events.limit_rows if joined.rows > 1 else None),)
-        except TooManyRows as many:  # known when its keys are found, before any of them is read
-            found = joined.cut(many.bounds)
-        events.memory.keep(key, found, alive, REMEMBERED * events.limit_rows)
-    return found
+    known = events.memory.get(key)
+    if known:
+        yield from known
+        return
+    found, rows, most = list[_Joined](), 0, REMEMBERED * events.limit_rows
+    for part in _join(plan, read, events, joined, runs):
+        rows += part.rows
+        if rows <= most:
+            found.append(part)
+        else:
+            found.clear()
+        yield part
+    if found:
+        events.memory.keep(key, found, alive, most)
 
 
 def _join(
-    plan: StatementPlan, read: ReadPlan, events: Events, joined: _Joined, runs: tuple[RunData, ...], limit: int | None
-) -> _Joined:
+    plan: StatementPlan, read: ReadPlan, events: Events, joined: _Joined, runs: tuple[RunData, ...]
+) -> Iterator[_Joined]:
     frame = _build_frame(plan, events, joined, read.needed)
     versions = joined.versions_in(events)
     before = np.full(joined.rows, EVER) if events.by_version else versions + (plan.offset + read.after)
     request = probe([evaluate(b, frame) for b in read.bound], before)
-    names = read.columns
-    found: Mapping[str, np.ndarray]
-    kept: np.ndarray | None = None
-    latest: np.ndarray | None = None
-    loops: dict[str, pa.Array] = {}
-    if events.by_version:
-        slices, at = read_deltas(runs, names, read.places_free, request, limit)
-        hit, found = slices.request, slices.values
-        latest = np.maximum(at, versions[hit])
-        loops, kept = _bind(read, joined.loops, slices.free, hit)
-    elif not read.free:
+    if not read.free and not events.by_version:
         # All key columns are known: one entry for each row, whose deltas are summed in the look-up. A row stays if any value is not 0:
         # one of them may be the count of a view whose sum is 0.
-        totals = sum_points(runs, names, request)
+        totals = sum_points(runs, read.columns, request)
         hit = reduce(np.logical_or, [total != 0 for total in totals.values()]).nonzero()[0]
-        found = {name: total[hit] for name, total in totals.items()}
-    else:
-        slices = read_slices(runs, names, read.places_free, request, limit)
-        if plan.is_long and len(slices.request) > joined.rows:
+        yield _extend(read, joined, hit, {name: total[hit] for name, total in totals.items()}, {}, None)
+        return
+    for slices, at in read_parts(
+        runs, read.columns, read.places_free, request, events.limit_rows, with_versions=events.by_version
+    ):
+        if at is None and plan.is_long and len(slices.request) > joined.rows:
             slices = _sum_entries(slices, joined.rows)
-        hit, found = slices.request, slices.values
+        hit = slices.request
         loops, kept = _bind(read, joined.loops, slices.free, hit)
+        latest = None if at is None else np.maximum(at, versions[hit])
+        result = _extend(read, joined, hit, slices.values, loops, latest)
+        yield result if kept is None else result.take(kept)
+
+
+def _extend(
+    read: ReadPlan,
+    joined: _Joined,
+    hit: np.ndarray,
+    found: Mapping[str, np.ndarray],
+    loops: Mapping[str, pa.Array],
+    latest: np.ndarray | None,
+) -> _Joined:
+    """What was joined, with what a read has found for its rows ``hit``: values, loop variables and, unless they are the events', the versions."""
     next_ = joined.take(hit)
     products = {
         taken: found[taken[-1]] if len(taken) == 1 else multiply(next_.found[taken[:-1]], found[taken[-1]])
         for taken in read.taken
     }
     bound = ChainMap(loops, next_.loops) if loops and next_.loops else loops or next_.loops  # type: ignore[arg-type]
-    result = _Joined(next_.origin, len(hit), bound, products, latest)
-    return result if kept is None else result.take(kept)
+    return _Joined(next_.origin, len(hit), bound, products, latest)
 
 
 def _sum_entries(slices: Slices, requests: int) -> Slices:

@@ -6,7 +6,7 @@ of the runs' access path. Nothing of a run is decoded but the rows that are foun
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Literal, NamedTuple
@@ -36,11 +36,10 @@ __all__ = [
     "Found",
     "Probe",
     "Slices",
-    "TooManyRows",
     "equal_keys",
     "find",
     "probe",
-    "read_deltas",
+    "read_parts",
     "read_since",
     "read_slices",
     "search_codes",
@@ -400,39 +399,34 @@ def _find_lower_bounds(run: RunData, low: np.ndarray, high: np.ndarray, before: 
         high = np.where(open_ & ~less, middle, high)
 
 
-class TooManyRows(Exception):
-    """A lookup finds more rows than there is memory for: ask for fewer keys at once, as those from one of the ``bounds`` (places of keys, from 0 to their
-    number) to the next."""
-
-    def __init__(self, bounds: tuple[int, ...]) -> None:
-        super().__init__(bounds)
-        self.bounds = bounds
-
-
-def read_slices(
-    runs: Sequence[RunData], names: Sequence[str], free: Sequence[int], request: Probe, limit_rows: int | None = None
-) -> Slices:
+def read_slices(runs: Sequence[RunData], names: Sequence[str], free: Sequence[int], request: Probe) -> Slices:
     """All entries that match the bound columns, with the value columns ``names`` and the key columns ``free``; one row per
-    delta, not yet summed.
-
-    Raises:
-        TooManyRows: they may be more than ``limit_rows``, of several keys; nothing has been read.
-    """
-    return _gather_slices(_find_rows(runs, request, limit_rows), names, free, request)
+    delta, not yet summed."""
+    found = _find_all(runs, request)
+    return _gather_slices([(run, *_pair_rows(run, request, f)) for run, f in found], names, free, request)
 
 
-def read_deltas(
-    runs: Sequence[RunData], names: Sequence[str], free: Sequence[int], request: Probe, limit_rows: int | None = None
-) -> tuple[Slices, np.ndarray]:
-    """Like :func:`read_slices`, and the entries' versions."""
-    parts = _find_rows(runs, request, limit_rows)
-    return _gather_slices(parts, names, free, request), _versions_of(parts)
+def read_parts(
+    runs: Sequence[RunData],
+    names: Sequence[str],
+    free: Sequence[int],
+    request: Probe,
+    limit_rows: int,
+    *,
+    with_versions: bool = False,
+) -> Iterator[tuple[Slices, np.ndarray | None]]:
+    """Like :func:`read_slices`, and the entries' versions if they are asked for, in parts: each answers neighbouring requests, and has at most
+    ``limit_rows`` rows unless one request alone has more. Keys are looked up once, and the rows of a part are read when it is asked for."""
+    found = _find_all(runs, request)
+    for part in _cut_found(request, found, limit_rows):
+        rows = [(run, *_pair_rows(run, request, f)) for run, f in part]
+        yield _gather_slices(rows, names, free, request), _versions_of(rows) if with_versions else None
 
 
 def read_since(
     runs: Sequence[RunData], names: Sequence[str], free: Sequence[int], request: Probe
 ) -> tuple[Slices, np.ndarray]:
-    """Like :func:`read_deltas`, but the entries whose versions are not below ``request.before``."""
+    """Like :func:`read_slices`, but the entries whose versions are not below ``request.before``; and their versions."""
     parts = [(run, *_pair_rows(run, request, find(run, request), later=True)) for run in runs if run.rows]
     return _gather_slices(parts, names, free, request), _versions_of(parts)
 
@@ -441,24 +435,29 @@ def read_since(
 Rows = tuple[RunData, np.ndarray, np.ndarray]
 
 
-def _find_rows(runs: Sequence[RunData], request: Probe, limit_rows: int | None) -> list[Rows]:
+def _find_all(runs: Sequence[RunData], request: Probe) -> list[tuple[RunData, Found]]:
     found = [(run, find(run, request)) for run in runs if run.rows]
-    found = [(run, f) for run, f in found if len(f.hit)] or found[:1]  # one is left for the types of its columns
-    if limit_rows is not None and sum([int((f.high - f.low).sum()) for _, f in found]) > limit_rows:
-        raise TooManyRows(_cut_requests(request, [f for _, f in found], limit_rows))
-    return [(run, *_pair_rows(run, request, f)) for run, f in found]
+    return [(run, f) for run, f in found if len(f.hit)] or found[:1]  # one is left for the types of its columns
 
 
-def _cut_requests(request: Probe, found: Sequence[Found], limit_rows: int) -> tuple[int, ...]:
-    """Where to cut requests so that each part has as many rows as there may be, but at least one request."""
+def _cut_found(
+    request: Probe, found: list[tuple[RunData, Found]], limit_rows: int
+) -> Iterator[list[tuple[RunData, Found]]]:
+    """What was found, so that each part has as many rows as there may be, but at least one request's."""
+    if sum([int((f.high - f.low).sum()) for _, f in found]) <= limit_rows:
+        yield found
+        return
     counts = np.zeros(len(request), np.int64)
-    for f in found:
+    for _, f in found:
         counts[request.origin[f.hit]] += f.high - f.low
-    ends, bounds = counts.cumsum(), [0]
-    while bounds[-1] < len(ends):
-        before = int(ends[bounds[-1] - 1]) if bounds[-1] else 0
-        bounds.append(max(bounds[-1] + 1, int(ends.searchsorted(before + limit_rows, "right"))))
-    return tuple(bounds)
+    ends = counts.cumsum()
+    start = 0
+    while start < len(ends):
+        stop = max(start + 1, int(ends.searchsorted((ends[start - 1] if start else 0) + limit_rows, "right")))
+        places = [request.origin[f.hit] for _, f in found]
+        chosen = [((place >= start) & (place < stop)).nonzero()[0] for place in places]
+        yield [(run, f.only(rows)) for (run, f), rows in zip(found, chosen, strict=True)]
+        start = stop
 
 
 def _versions_of(parts: Sequence[Rows]) -> np.ndarray:

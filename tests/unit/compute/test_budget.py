@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Sequence
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -34,13 +35,14 @@ EVENTS: list[Event] = [
 def test_joins_are_made_in_parts_and_deltas_written_early(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(reading, "FEWEST_ROWS", 20)
     parts: list[int] = []
-    cut = kernel_module._Joined.cut
+    join = kernel_module._join
 
-    def counted(joined: kernel_module._Joined, bounds: Sequence[int]) -> tuple[kernel_module._Joined, ...]:
-        parts.append(len(bounds) - 1)
-        return cut(joined, bounds)
+    def counted(*asked: Any) -> Iterator[kernel_module._Joined]:
+        found = list(join(*asked))
+        parts.append(len(found))
+        return iter(found)
 
-    monkeypatch.setattr(kernel_module._Joined, "cut", counted)
+    monkeypatch.setattr(kernel_module, "_join", counted)
     project = dataclasses.replace(make_project(tmp_path, [R, S], views=VIEWS, coordinators=1), memory=1)
     initialise(project)
     with open_runtime(project) as rt:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from decimal import Decimal
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -13,7 +14,7 @@ from hypothesis import HealthCheck, event, given, settings
 from hypothesis import strategies as st
 
 from cumulus_ops.maps.deltas import VERSION, sum_deltas, value_column, with_values
-from cumulus_ops.maps.lookup import probe, read_deltas, read_since, read_slices, sum_points
+from cumulus_ops.maps.lookup import probe, read_parts, read_since, read_slices, sum_points
 from cumulus_ops.maps.packs import open_run, write_runs
 from cumulus_ops.maps.runs import AccessPath, RunData, build_run
 from m3.datatypes import INT64_MAX, INT64_MIN
@@ -83,11 +84,12 @@ def matching(entry: Entry, bound: tuple[int, ...], key: tuple[object, ...]) -> b
 
 @pytest.mark.parametrize("codes", CODES)
 @settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
-@given(what=asked(), on_disk=st.booleans())
+@given(what=asked(), on_disk=st.booleans(), limit=st.sampled_from([1, 3, 1000]))
 def test_every_prefix_of_a_path_finds_what_a_plain_list_has(
     codes: str,
     what: tuple[Case, tuple[int, ...], list[tuple[tuple[object, ...], int]]],
     on_disk: bool,
+    limit: int,
 ) -> None:
     case, bound, requests = what
     free = [i for i in range(len(case.kinds)) if i not in bound]
@@ -102,7 +104,7 @@ def test_every_prefix_of_a_path_finds_what_a_plain_list_has(
                 runs = mapped
             sums = sum_points(runs, [*names, "p"], request)
             early = read_slices(runs, names, free, request)
-            deltas, at = read_deltas(runs, names, free, request)
+            parts = list(read_parts(runs, names, free, request, limit, with_versions=True))
             late, since = read_since(runs, names, free, request)
     assert {name: total.tolist() for name, total in sums.items()} == {
         name: [
@@ -111,19 +113,26 @@ def test_every_prefix_of_a_path_finds_what_a_plain_list_has(
         ]
         for name in names
     }
-    for slices, versions, is_early in ((early, None, True), (deltas, at, True), (late, since, False)):
-        rows = zip(
-            slices.request.tolist(),
-            *(plain(column) for column in slices.free),
-            *([] if versions is None else [versions.tolist()]),
-            *(slices.values[name].tolist() for name in names),
-            strict=True,
-        )
+    assert all(len(part.request) <= limit or len({*part.request.tolist()}) == 1 for part, _ in parts)
+    for (part, _), (after, _) in pairwise(parts):
+        assert max(part.request, default=-1) < min(after.request, default=len(requests)), "parts are of neighbours"
+    for answers, is_early in (([(early, None)], True), (parts, True), ([(late, since)], False)):
+        rows = [
+            row
+            for slices, versions in answers
+            for row in zip(
+                slices.request.tolist(),
+                *(plain(column) for column in slices.free),
+                *([] if versions is None else [versions.tolist()]),
+                *(slices.values[name].tolist() for name in names),
+                strict=True,
+            )
+        ]
         expected = [
             (
                 i,
                 *(e.key[f] for f in free),
-                *([] if versions is None else [e.version]),
+                *([] if answers[0][1] is None else [e.version]),
                 *(e.values.get(name, 0) for name in names),
             )
             for i, (key, before) in enumerate(requests)
