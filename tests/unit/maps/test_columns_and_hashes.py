@@ -12,10 +12,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from cumulus_ops.maps.columns import (
+    PACKED,
     WIDE,
     hash_columns,
     logical_type,
     physical_type,
+    sort_codes,
     to_column,
     to_logical,
     to_numpy,
@@ -201,3 +203,16 @@ def test_the_hash_is_the_same_on_every_machine_and_in_every_version() -> None:
     columns = [pa.array([1, None]), pa.array(["a", "日本"]), pa.array([True, False])]
     sorted_by_on_disk = [3575685885218259710, 17137367482546927564]
     assert hash_columns(columns, 2).tolist() == sorted_by_on_disk
+
+
+@pytest.mark.parametrize("rows", [0, 1, 1_000, PACKED, 3 * PACKED])
+@pytest.mark.parametrize("dtype", [np.uint8, np.uint16, np.uint32, np.uint64])
+@pytest.mark.parametrize("largest", [0, 200, 2**40, 2**64 - 1])
+def test_codes_are_sorted_however_they_come(rows: int, dtype: type[np.unsignedinteger], largest: int) -> None:
+    random = np.random.default_rng(rows)
+    codes = random.integers(0, min(largest, int(np.iinfo(dtype).max)), rows, np.uint64, endpoint=True).astype(dtype)
+    runs = np.concatenate([np.sort(half) for half in np.array_split(codes, 2)])
+    for asked in (codes, np.sort(codes), runs):
+        order = sort_codes(asked)
+        assert (asked[order] == np.sort(codes)).all()
+        assert (np.sort(order) == np.arange(rows)).all()
