@@ -341,11 +341,13 @@ def test_random_derivations(scheme: str, text: str, data: st.DataObject) -> None
 
 
 def _play(world: World, data: st.DataObject) -> None:
-    """Also with few events to a group, and deltas written early, as only large batches have it."""
+    """Also with few events to a group, entries that cancel, and deltas written early, as only large batches have it."""
     small = data.draw(st.booleans())
     with (
         unittest.mock.patch.object(grouping, "FEWEST", 1 if small else grouping.FEWEST),
         unittest.mock.patch.object(kernel, "FEWEST", 1 if small else kernel.FEWEST),
+        unittest.mock.patch.object(kernel, "CANCELLED_ROWS", 1 if small else kernel.CANCELLED_ROWS),
+        unittest.mock.patch.object(kernel, "SAMPLED", 1 if small else kernel.SAMPLED),
         unittest.mock.patch.object(reading, "WRITTEN_ROWS", 1 if small else reading.WRITTEN_ROWS),
         unittest.mock.patch.object(kernel, "multiply", _bounded),
     ):
