@@ -21,9 +21,9 @@ import numpy as np
 import pyarrow as pa
 
 from cumulus_ops.maps.columns import hash_columns, to_numpy
-from cumulus_ops.maps.deltas import VERSION, sum_deltas, versions
+from cumulus_ops.maps.deltas import VERSION, versions
 from cumulus_ops.maps.encodings import Frame
-from cumulus_ops.maps.runs import CODE_BITS, RunData, collapse_versions
+from cumulus_ops.maps.runs import CODE_BITS, RunData, collapse_versions, sum_sorted
 
 __all__ = ["Ranges"]
 
@@ -58,7 +58,7 @@ class Ranges:
             limit_rows: as many rows are held before they are summed.
         """
         values = list(dict.fromkeys(name for run in self.runs for name in run.values))
-        waiting, rows = list[pa.Table](), 0
+        path, waiting, rows = self.runs[0].path, list[pa.Table](), 0
         for place, run in enumerate(self.runs):
             for chosen in self._choose_rows(place, part, min(limit_rows, READ_ROWS)):
                 table = run.table(key_names, values, chosen)
@@ -67,9 +67,9 @@ class Ranges:
                 rows += len(chosen)
                 # More than a part should have: of one key at one version, which cannot be cut, and becomes one row.
                 if rows > 2 * limit_rows:
-                    waiting = [sum_deltas(waiting)]
+                    waiting = [sum_sorted(path, waiting, key_names)]
                     rows = len(waiting[0])
-        return sum_deltas(waiting or [self.runs[0].table(key_names, values, np.zeros(0, np.int64))])
+        return sum_sorted(path, waiting or [self.runs[0].table(key_names, values, np.zeros(0, np.int64))], key_names)
 
     # Places.
 

@@ -32,7 +32,16 @@ from cumulus_ops.maps.columns import (
     to_numpy,
     whole_column,
 )
-from cumulus_ops.maps.deltas import PLUS, SAFE, VERSION, digits_of, join_digits, map_of, sum_deltas, value_column
+from cumulus_ops.maps.deltas import (
+    PLUS,
+    SAFE,
+    VERSION,
+    digits_of,
+    join_digits,
+    map_of,
+    sum_deltas,
+    value_column,
+)
 from cumulus_ops.maps.encodings import (
     NAMES,
     Array,
@@ -64,6 +73,7 @@ __all__ = [
     "join_runs",
     "merge_runs",
     "pick_tier",
+    "sum_sorted",
 ]
 
 
@@ -362,6 +372,8 @@ def _sort_rows(codes: np.ndarray, versions: np.ndarray, by: pa.Array | None) -> 
     if by is None and (len(versions) == 0 or versions.min() == versions.max()):
         # The deltas of one batch share a version, and often come sorted: then it takes one look, or one sort instead of two.
         return None if bool((codes[1:] >= codes[:-1]).all()) else sort_codes(codes)
+    if bool((codes[1:] > codes[:-1]).all()):  # and so no two rows have one code
+        return None
     if by is None:
         return np.lexsort((versions, codes))
     places = to_numpy(pc.rank(by, sort_keys="ascending", tiebreaker="dense").cast(pa.int64()))  # NULL is last
@@ -426,9 +438,19 @@ def merge_runs(runs: Sequence[RunData], key_names: Sequence[str], committed: int
     table = join_runs(runs, key_names)
     at = table.schema.get_field_index(VERSION)
     collapsed = collapse_versions(to_numpy(whole_column(table[at])), committed, oldest_retained)
-    # Runs are sorted, but by their own search codes, which mean something in their run alone: so they are summed like deltas that
-    # come in any order, and sorted again, instead of being merged row by row, which Python could not do at this speed.
-    return sum_deltas([table.set_column(at, VERSION, from_numbers(collapsed))])
+    return sum_sorted(runs[0].path, [table.set_column(at, VERSION, from_numbers(collapsed))], key_names)
+
+
+def sum_sorted(path: AccessPath, tables: Sequence[pa.Table], key_names: Sequence[str]) -> pa.Table:
+    """Deltas of an access path's runs, summed: :func:`~cumulus_ops.maps.deltas.sum_deltas`, of which the columns that the path is sorted by come first.
+
+    Runs are sorted, but by their own search codes, which mean something in their run alone. In the order of the path's columns rows of one run after the other are
+    ascending pieces, which are sorted in a fraction of the time that others take; and what comes of it has the order in which it is stored."""
+    names = tables[0].column_names
+    keys, first = names[: names.index(VERSION)], [key_names[position] for position in path.bound]
+    # Tables may differ in their columns: of higher digits there are as many as a sum has.
+    summed = sum_deltas([t.select([*first, *(name for name in t.column_names if name not in first)]) for t in tables])
+    return summed.select([*keys, *(name for name in summed.column_names if name not in keys)])
 
 
 def join_runs(runs: Sequence[RunData], key_names: Sequence[str]) -> pa.Table:

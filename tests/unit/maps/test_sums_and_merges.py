@@ -267,6 +267,21 @@ def test_merging_keeps_every_sum_that_may_be_asked_for(parts: list[list[Entry]],
     assert all(version in ends or version > epoch_end(committed) for _, version, _ in after)
 
 
+@pytest.mark.parametrize("bound", [(0,), (1,), (1, 0)])
+def test_what_is_merged_is_in_the_order_of_its_path_and_has_its_columns(bound: tuple[int, ...]) -> None:
+    draw = random.Random(7)
+    columns = (Column("a", decimal(9, 0)), Column("b", decimal(9, 0)))
+    path = AccessPath("m", bound)
+    parts = [[((draw.randrange(50), draw.randrange(50)), 0, 1) for _ in range(400)] for _ in range(3)]
+    runs = [build_run(sum_deltas([table(part, columns)]), path) for part in parts]  # type: ignore[arg-type]
+    merged = merge_runs(runs, ["a", "b"], -1, 0)
+    assert merged.column_names == ["a", "b", VERSION, M]
+    found = list(zip(merged["a"].to_pylist(), merged["b"].to_pylist(), merged[M].to_pylist(), strict=True))
+    assert Counter({(a, b): units for a, b, units in found}) == Counter(key for part in parts for key, _, _ in part)
+    ordered = [tuple(row[position] for position in bound) for row in found]
+    assert ordered == sorted(ordered)
+
+
 def test_merging_runs_of_which_some_lack_a_column_takes_it_for_zero() -> None:
     path = AccessPath("m", (1,), -1, (1,))
     columns: list[dict[str, list[int]]] = [{"p": [1, 2]}, {"q": [3, 4]}, {"p": [-1, 5], "q": [0, 6]}]
