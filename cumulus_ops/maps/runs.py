@@ -32,16 +32,7 @@ from cumulus_ops.maps.columns import (
     to_numpy,
     whole_column,
 )
-from cumulus_ops.maps.deltas import (
-    PLUS,
-    SAFE,
-    VERSION,
-    digits_of,
-    join_digits,
-    map_of,
-    sum_deltas,
-    value_column,
-)
+from cumulus_ops.maps.deltas import PLUS, SAFE, VERSION, digits_of, join_digits, map_of, sum_deltas, value_column
 from cumulus_ops.maps.encodings import (
     NAMES,
     Array,
