@@ -241,11 +241,13 @@ def run_statement(
 def _run_events(plan: StatementPlan, group: Group, chosen: Events, chain: _Chain) -> pa.Table | None:
     # Grouped by versions too, since events read the state before their own version. All that the statement carries into its joins has
     # to agree, and nothing else: products are summed within a group before anything is looked up. None: each is its own group.
-    carried = plan.carried_scalars
-    if carried not in chosen.groups:
-        columns = [evaluate(scalar, chosen.frame) for scalar in carried]
-        chosen.groups[carried] = group_rows(columns, chosen.versions)
-    groups = chosen.groups[carried]
+    groups = None
+    if chosen.frame.rows >= FEWEST:
+        carried = plan.carried_scalars
+        if carried not in chosen.groups:
+            columns = [evaluate(scalar, chosen.frame) for scalar in carried]
+            chosen.groups[carried] = group_rows(columns, chosen.versions)
+        groups = chosen.groups[carried]
     return _run_reads(plan, group, chosen, groups, chain, _begin_chain(plan, chosen, groups, chain))
 
 

@@ -395,6 +395,8 @@ def to_numpy(array: pa.Array, null: int = 0) -> np.ndarray:
     if is_wide(array.type):
         return to_units(array, null)
     if kind == BOOL_ID:
+        if not array.null_count:
+            return array.to_numpy(zero_copy_only=False).astype(np.int64)
         array = array.cast(pa.int8())
     if kind == DATE_ID:
         array = array.view(pa.int32()) if array.offset == 0 else array.cast(pa.int32())

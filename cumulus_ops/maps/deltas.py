@@ -48,6 +48,7 @@ __all__ = [
     "delta_values",
     "digits_of",
     "distinct_rows",
+    "find_fresh",
     "find_starts",
     "first_versions",
     "join_digits",
@@ -273,9 +274,15 @@ def _sort_groups(columns: Sequence[pa.Array], rows: int) -> tuple[np.ndarray | N
     if rows < 2:
         return None, np.zeros(rows, np.int64)
     if columns and rows <= FEW_ROWS:
-        codes = [_view_codes(column) for column in columns]
-        order = np.lexsort(codes[::-1])
-        return order, find_starts(*(code[order] for code in codes))
+        # Numbers first: mostly they tell all rows apart, and to make a number of each text takes longer than all else.
+        plain = [to_numpy(column) for column in columns if _is_plain(column)]
+        if plain:
+            order, starts = _sort_codes(plain)
+            if len(starts) == rows:
+                return None, np.arange(rows)
+            if len(plain) == len(columns):
+                return order, starts
+        return _sort_codes([*plain, *(column_codes(column)[0] for column in columns if not _is_plain(column))])
     packed, bits = [np.zeros(rows, np.uint64)], 0
     for column in columns:
         own, width = column_codes(column)
@@ -297,17 +304,27 @@ def _sort_groups(columns: Sequence[pa.Array], rows: int) -> tuple[np.ndarray | N
     return order, find_starts(numbers[order])
 
 
-def _view_codes(column: pa.Array) -> np.ndarray:
-    """Numbers that are equal where the values are: those of whole numbers themselves."""
-    is_plain = is_number(column.type) and not column.null_count
-    return to_numpy(column) if is_plain else column_codes(column)[0]
+def _is_plain(column: pa.Array) -> bool:
+    """Whether it is of whole numbers, which are as good as codes."""
+    return is_number(column.type) and not column.null_count
+
+
+def _sort_codes(codes: Sequence[np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
+    order = np.lexsort(codes[::-1])
+    return order, find_starts(*(code[order] for code in codes))
 
 
 def find_starts(*columns: np.ndarray) -> np.ndarray:
     """The rows that differ from the one before in some column; the first one is among them."""
-    fresh = np.ones(len(columns[0]), bool)
+    return find_fresh(*columns).nonzero()[0]
+
+
+def find_fresh(*columns: np.ndarray) -> np.ndarray:
+    """The same as a mask."""
+    fresh = np.empty(len(columns[0]), bool)
+    fresh[:1] = True
     fresh[1:] = reduce(np.logical_or, [column[1:] != column[:-1] for column in columns])
-    return fresh.nonzero()[0]
+    return fresh
 
 
 def first_versions(table: pa.Table) -> tuple[tuple[pa.Array, ...], np.ndarray]:

@@ -139,6 +139,10 @@ class Blocks:
         for low, high in zip(begin[end - begin >= BLOCK_BYTES], end[end - begin >= BLOCK_BYTES], strict=True):
             self.check_range(int(low), int(high - low))
 
+    def knows_range(self, offset: int, size: int) -> bool:
+        """Whether all blocks of ``size`` bytes from ``offset`` on are verified."""
+        return bool(self._known[offset >> BLOCK_SHIFT : ((offset + size - 1) >> BLOCK_SHIFT) + 1].all())
+
     def check_all(self) -> None:
         """Verify every block."""
         self.check_range(0, len(self._data))
@@ -195,10 +199,10 @@ class Array(NamedTuple):
 
     def at(self, rows: np.ndarray) -> np.ndarray:
         """The items at some rows."""
-        blocks, many = self.blocks, len(rows) >= COVERING
-        if blocks is None or not blocks.unchecked or (many and self.is_covered(rows.min(), rows.max() + 1, len(rows))):
+        if self.blocks is None or self.is_verified:
             return self.data[rows]
-        blocks.check(self.offset + rows * self.data.itemsize)
+        if len(rows) < COVERING or not self.is_covered(rows.min(), rows.max() + 1, len(rows)):
+            self.blocks.check(self.offset + rows * self.data.itemsize)
         return self.data[rows]
 
     def is_covered(self, first: int, last: int, rows: int) -> bool:
@@ -210,6 +214,12 @@ class Array(NamedTuple):
         size = self.data.itemsize
         self.blocks.check_range(self.offset + int(first) * size, int(last - first) * size)
         return True
+
+    @property
+    def is_verified(self) -> bool:
+        """Whether nothing of it is left to verify: so it is long before all of its file is, and to look takes a tenth of a search among fences."""
+        blocks = self.blocks
+        return blocks is None or not blocks.unchecked or blocks.knows_range(self.offset, self.data.nbytes)
 
     def all(self) -> np.ndarray:
         """All items, as a view."""

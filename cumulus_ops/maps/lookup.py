@@ -27,7 +27,7 @@ from cumulus_ops.maps.columns import (
     to_numpy,
     words,
 )
-from cumulus_ops.maps.deltas import SAFE, find_starts
+from cumulus_ops.maps.deltas import SAFE, find_fresh, find_starts
 from cumulus_ops.maps.encodings import UINT64, Array, frame_of, gather, is_number, narrow, say_damaged
 from cumulus_ops.maps.runs import CODE_BITS, FENCE_ROWS, RunData
 from m3.datatypes import INT64_MAX
@@ -191,9 +191,8 @@ def find(run: RunData, request: Probe) -> Found:
     codes = codes.astype(run.codes.data.dtype, copy=False)
     low = search_codes(run, run.codes, codes, "left")
     free = 0 if hashed else parts[-1].shift  # bits that are not asked for
-    if (
-        free or rows < FENCE_ROWS
-    ):  # of few rows a second search takes less time than to see what is where the first one ends
+    # Of few rows a second search for few takes less time than to see what is where the first one ends.
+    if free or (rows < FENCE_ROWS and len(hit) < MANY):
         last = codes | ((1 << free) - 1) if free else codes
         high = search_codes(run, run.codes, last, "right")
         there = (high > low).nonzero()[0]
@@ -256,15 +255,15 @@ def _encode_requests(run: RunData, request: Probe, hashed: bool, span: slice | N
 def search_codes(run: RunData, codes: Array, wanted: np.ndarray, side: Literal["left", "right"]) -> np.ndarray:
     """Binary search. Of neighbours that are equal, as where each group is asked for at two versions, one is searched."""
     if len(wanted) >= MANY:
-        starts = find_starts(wanted)
-        if 3 * len(starts) < 2 * len(wanted):
-            return _search_verified(run, codes, wanted[starts], side).repeat(np.diff(starts, append=len(wanted)))
+        fresh = find_fresh(wanted)
+        if 3 * np.count_nonzero(fresh) < 2 * len(wanted):
+            return _search_verified(run, codes, wanted[fresh], side)[fresh.cumsum() - 1]
     return _search_verified(run, codes, wanted, side)
 
 
 def _search_verified(run: RunData, codes: Array, wanted: np.ndarray, side: Literal["left", "right"]) -> np.ndarray:
     """Of a run that is not verified yet, the part is verified that the header's fences say each answer is in: an answer that lies elsewhere was misled by a damaged code."""
-    if codes.blocks is None or not codes.blocks.unchecked:
+    if codes.blocks is None or codes.is_verified:
         return codes.data.searchsorted(wanted, side)
     fences = run.fences
     if len(wanted) >= MANY:
