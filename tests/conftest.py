@@ -14,7 +14,7 @@ from xdist.remote import Producer
 from xdist.scheduler import LoadScopeScheduling
 
 import cumulus_ops  # noqa: F401 - the language's tests match regular expressions, which it does not do by itself
-from tests.support.sharing import share_bytecode, share_catalogs, use_memory
+from tests.support.sharing import share_bytecode, share_catalogs, share_programs, use_memory
 
 gc.disable()  # until all is collected: what is imported stays, and to look at it again and again takes a seventh of that time
 use_memory()  # before pytest asks where temporary folders lie
@@ -71,9 +71,9 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> LoadSco
 
 
 @pytest.fixture(scope="session", autouse=True)
-def shared_catalogs() -> Iterator[None]:
-    """What catalogs are made of is made once for all tests of a process."""
-    with share_catalogs():
+def shared() -> Iterator[None]:
+    """What catalogs are made of is made once for all tests of a process, and so is a program."""
+    with share_catalogs(), share_programs():
         yield
 
 

@@ -49,7 +49,6 @@ from tests.support.projects import (
 from tests.support.random_derivations import derived_programs
 from tests.support.random_programs import RELATIONS, m3_programs, sql_views
 from tests.support.ring_programs import ring_programs
-from tests.support.sharing import initialise_again
 from tests.support.views_in_error import engine_answer, interpreter_answer
 
 T = TypeVar("T")
@@ -260,7 +259,7 @@ QUICK = settings(
 def test_committed_epochs_equal_the_interpreter(name: str, data: st.DataObject) -> None:
     with tempfile.TemporaryDirectory() as folder:
         project = make_project(Path(folder), RELATIONS, **PROGRAMS[name])
-        initialise_again(project)
+        initialise(project)
         with open_runtime(project) as rt:
             assert rt.plan.versions.name == ("batch" if "views" in PROGRAMS[name] else "event")
             _play(World(rt), data)
@@ -318,7 +317,7 @@ def test_random_sql_views(views: dict[str, str], data: st.DataObject) -> None:
 def test_derivations(scheme: str, data: st.DataObject) -> None:
     with tempfile.TemporaryDirectory() as folder:
         project = make_project(Path(folder), RELATIONS, program=DERIVED)
-        initialise_again(project, scheme)
+        initialise(project, versions=scheme)
         with open_runtime(project) as rt:
             assert rt.plan.versions.name == scheme
             _play(World(rt), data)

@@ -40,7 +40,6 @@ from tests.support.histories import Local, Player, random_history
 from tests.support.projects import make_project
 from tests.support.random_derivations import derived_programs
 from tests.support.random_programs import RELATIONS, sql_views
-from tests.support.sharing import initialise_again
 from tests.support.staging import Rows, in_stages, summed, visible
 
 FEW = settings(QUICK, max_examples=-(-EXAMPLES // 2))  # each is extended three times
@@ -223,7 +222,7 @@ def test_groups_are_what_applying_makes_of_them(name: str, data: st.DataObject) 
     relations, program, rows = PROJECTS[name]
     with tempfile.TemporaryDirectory() as folder:
         project = make_project(Path(folder), relations, **program)  # type: ignore[arg-type]
-        initialise_again(project, "batch")
+        initialise(project, versions="batch")
         with open_runtime(project) as rt:
             assert rt.plan.versions.name == "batch"
             play(World(rt) if rows is None else World(rt, rows=rows), data)  # type: ignore[arg-type]
@@ -261,7 +260,7 @@ def _play_random(data: st.DataObject, **program: object) -> None:
 def played(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Runtime]:
     """A project with several snapshots, and applied batches that are in none."""
     project = make_project(tmp_path_factory.mktemp("played"), RELATIONS, program=DERIVED)
-    initialise_again(project, "batch")
+    initialise(project, versions="batch")
     with open_runtime(project) as rt:
         player = Player([Local(rt)])
         for step in random_history(3, steps=120):
@@ -409,6 +408,6 @@ def test_only_what_is_needed_is_read(played: Runtime) -> None:
 
 def test_versions_by_event_are_refused(tmp_path: Path) -> None:
     project = make_project(tmp_path, RELATIONS, program=DERIVED)
-    initialise_again(project, "event")
+    initialise(project, versions="event")
     with open_runtime(project) as rt, pytest.raises(InputProblem, match="versions by batch alone"):
         Extended(rt, frozenset()).backfill(0)

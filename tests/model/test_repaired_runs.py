@@ -23,7 +23,7 @@ from cumulus_ops.epochs import checkpoint, voting
 from cumulus_ops.epochs.setting_aside import retract
 from cumulus_ops.layout.plans import ProgramPlan
 from cumulus_ops.maps.hashes import PRIME
-from cumulus_ops.opening.runtime import Runtime, open_runtime
+from cumulus_ops.opening.runtime import Runtime, initialise, open_runtime
 from cumulus_ops.project.errors import Conflict, IntegrityProblem
 from cumulus_ops.repair.differences import Part
 from cumulus_ops.repair.maps import repair_runs
@@ -35,7 +35,6 @@ from tests.support.losing import choose_runs, choose_told_apart, held, lose
 from tests.support.projects import make_project
 from tests.support.random_programs import RELATIONS
 from tests.support.sampling import sampled
-from tests.support.sharing import initialise_again
 from tests.support.worlds import World as Deployed
 
 #: `LOSSES=200` plays more of them.
@@ -106,7 +105,7 @@ def test_lost_runs_of_random_histories(name: str, data: st.DataObject) -> None:
     relations, program, rows = PROJECTS[name]
     with tempfile.TemporaryDirectory() as folder:
         project = make_project(Path(folder), relations, **program)  # type: ignore[arg-type]
-        initialise_again(project, "batch")
+        initialise(project, versions="batch")
         with open_runtime(project) as rt:
             world = World(rt) if rows is None else World(rt, rows=rows)  # type: ignore[arg-type]
             choose = Random(data.draw(st.integers(0, 10**6)))
@@ -215,7 +214,7 @@ def test_what_a_clock_tells_apart_is_made_again_one_by_one(tmp_path: Path, monke
 
     monkeypatch.setattr(Part, "_levels", noted)
     project = make_project(tmp_path, RELATIONS, **PROGRAMS["self-join"])
-    initialise_again(project, "batch")
+    initialise(project, versions="batch")
     with open_runtime(project) as rt:
         player = Player([Local(rt)])
         for step in random_history(1, steps=60):

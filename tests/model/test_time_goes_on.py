@@ -21,7 +21,6 @@ from m3.clock import CLOCK
 from tests.model.test_engine_against_interpreter import QUICK, World, _play
 from tests.support.projects import interpret, make_project
 from tests.support.sampling import sampled
-from tests.support.sharing import initialise_again
 
 RELATIONS = parse(
     "RELATION c(id INT, k INT, ts TIMESTAMP NULL, d DATE, x INT NULL); RELATION u(k INT, since TIMESTAMP, w INT);"
@@ -108,9 +107,9 @@ class Asking(World):
         return super().expected(epoch)
 
 
-def _play_in(folder: str, texts: Mapping[str, str], data: st.DataObject, *, shared: bool) -> None:
+def _play_in(folder: str, texts: Mapping[str, str], data: st.DataObject) -> None:
     project = make_project(Path(folder), RELATIONS, views=texts)
-    (initialise_again if shared else initialise)(project)
+    initialise(project)
     # ticks come when the test says so
     with open_runtime(project) as rt, unittest.mock.patch.object(voting, "tick_if_due", return_value=False):
         _play(Asking(rt, rows=rows), data)
@@ -121,11 +120,11 @@ def _play_in(folder: str, texts: Mapping[str, str], data: st.DataObject, *, shar
 @given(data=st.data())
 def test_snapshots_are_right_whatever_ticks_come(name: str, data: st.DataObject) -> None:
     with tempfile.TemporaryDirectory() as folder:
-        _play_in(folder, VIEWS[name], data, shared=True)
+        _play_in(folder, VIEWS[name], data)
 
 
 @settings(QUICK)
 @given(texts=views, data=st.data())
 def test_random_filters(texts: dict[str, str], data: st.DataObject) -> None:
     with tempfile.TemporaryDirectory() as folder:
-        _play_in(folder, texts, data, shared=False)
+        _play_in(folder, texts, data)

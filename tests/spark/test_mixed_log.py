@@ -14,13 +14,12 @@ from cumulus_ops.compute.spark import SparkExecutor
 from cumulus_ops.deploying.deploy import deploy
 from cumulus_ops.epochs.driver import run_waiting
 from cumulus_ops.epochs.minibatch import run_minibatch
-from cumulus_ops.opening.runtime import open_runtime
+from cumulus_ops.opening.runtime import initialise, open_runtime
 from cumulus_ops.project.settings import ExecutorSettings
 from cumulus_ops.validation.recompute import recompute_m3
 from cumulus_ops.validation.run import validate, verify_log_files
 from m3 import parse
 from tests.support.projects import append_events, interpret, make_project
-from tests.support.sharing import initialise_again
 
 pytestmark = pytest.mark.spark
 
@@ -48,7 +47,7 @@ CHANGED = {
 
 def test_a_log_of_mixed_files_is_proved(spark: SparkSession, tmp_path: Path) -> None:
     project = make_project(tmp_path, BEFORE, views=VIEWS, coordinators=1)
-    initialise_again(project)
+    initialise(project)
     first = [
         (i % 3, Decimal(i) / 100, Decimal(10**12 + i) / 100, 7 - i, Decimal(10**18 + i) / 10, "x") for i in range(9)
     ]

@@ -14,12 +14,11 @@ from pyspark.sql import SparkSession
 from cumulus_ops.compute.spark import SparkExecutor
 from cumulus_ops.epochs.driver import run_waiting
 from cumulus_ops.epochs.minibatch import run_minibatch
-from cumulus_ops.opening.runtime import open_runtime
+from cumulus_ops.opening.runtime import initialise, open_runtime
 from cumulus_ops.project.settings import ExecutorSettings
 from cumulus_ops.validation.run import validate
 from m3 import parse
 from tests.support.projects import append_events, make_project
-from tests.support.sharing import initialise_again
 
 pytestmark = pytest.mark.spark
 
@@ -32,7 +31,7 @@ def test_what_now_is_decides_whether_a_snapshot_is_right(spark: SparkSession, tm
     start = datetime.datetime.now(datetime.UTC) - datetime.timedelta(hours=6)
     epoch = dataclasses.replace(project.epoch, start=start, length=datetime.timedelta(minutes=30))
     project = dataclasses.replace(project, epoch=epoch)
-    initialise_again(project)
+    initialise(project)
     with open_runtime(project, "inprocess") as inner:
         rt = dataclasses.replace(inner, executor=SparkExecutor(ExecutorSettings(), spark))
         begun = start.replace(tzinfo=None)

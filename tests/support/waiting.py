@@ -25,7 +25,7 @@ from cumulus_ops.epochs.checkpoint import commit, correct, refresh
 from cumulus_ops.epochs.finals import finalise
 from cumulus_ops.epochs.minibatch import Computed, commit_batch, compute_batch, current_epoch
 from cumulus_ops.epochs.voting import vote
-from cumulus_ops.opening.runtime import Runtime, open_runtime
+from cumulus_ops.opening.runtime import Runtime, initialise, open_runtime
 from cumulus_ops.project.errors import Conflict, IntegrityProblem, NotYet
 from cumulus_ops.project.settings import Project
 from cumulus_ops.project.versions import epoch_end
@@ -35,7 +35,6 @@ from cumulus_ops.query.answers import find_sealed_views, read_final_rows
 from m3 import Interpreter
 from m3.program import Relation
 from tests.support.projects import Event, Row, append_events, engine_maps, interpret, log_table, oracle_maps
-from tests.support.sharing import initialise_again
 from tests.support.staging import in_stages
 from tests.support.views_in_error import Answer, interpreter_answer
 
@@ -137,7 +136,7 @@ def _either(name: str) -> tuple[str, ...]:
 @contextlib.contextmanager
 def _opened(case: Case, folder: Path) -> Iterator[Runtime]:
     project = case.make(folder)
-    initialise_again(project)
+    initialise(project)
     with open_runtime(project) as rt:
         yield rt if case.executor is None else dataclasses.replace(rt, executor=case.executor)
 

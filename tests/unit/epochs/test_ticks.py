@@ -16,14 +16,13 @@ from cumulus_ops.epochs.minibatch import run_minibatch
 from cumulus_ops.epochs.quarantine import drop_batch, retry_batch
 from cumulus_ops.epochs.status import status
 from cumulus_ops.epochs.voting import apply_left, vote
-from cumulus_ops.opening.runtime import open_runtime
+from cumulus_ops.opening.runtime import initialise, open_runtime
 from cumulus_ops.project.errors import InputProblem
 from cumulus_ops.query.answers import read_answer
 from cumulus_ops.query.read import read_view
 from m3 import parse
 from m3.clock import CLOCK
 from tests.support.projects import append_events, make_project
-from tests.support.sharing import initialise_again
 
 LENGTH = datetime.timedelta(minutes=10)
 HOUR = datetime.timedelta(hours=1)
@@ -45,7 +44,7 @@ def make(tmp_path):
         start = datetime.datetime.now(datetime.UTC) - behind * LENGTH
         epoch = dataclasses.replace(project.epoch, start=start, length=LENGTH)
         project = dataclasses.replace(project, epoch=epoch)
-        initialise_again(project)
+        initialise(project)
         context = open_runtime(project)
         opened.append(context)
         return context.__enter__()
