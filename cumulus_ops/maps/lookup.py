@@ -446,14 +446,14 @@ def _cut_found(
     if sum([int((f.high - f.low).sum()) for _, f in found]) <= limit_rows:
         yield found
         return
+    places = [request.origin[f.hit] for _, f in found]
     counts = np.zeros(len(request), np.int64)
-    for _, f in found:
-        counts[request.origin[f.hit]] += f.high - f.low
+    for place, (_, f) in zip(places, found, strict=True):
+        counts[place] += f.high - f.low
     ends = counts.cumsum()
     start = 0
     while start < len(ends):
         stop = max(start + 1, int(ends.searchsorted((ends[start - 1] if start else 0) + limit_rows, "right")))
-        places = [request.origin[f.hit] for _, f in found]
         chosen = [((place >= start) & (place < stop)).nonzero()[0] for place in places]
         yield [(run, f.only(rows)) for (run, f), rows in zip(found, chosen, strict=True)]
         start = stop
