@@ -156,7 +156,7 @@ class LogWriter:
             or last.file.rows + len(rows) > self._limit
         ):
             if last is not None and last.file.rows + len(rows) > self._limit:
-                last.file.begin_close()
+                self._close([last.file])
             schema = rows.schema.append(STAMP)
             last = _Log(self._new_file(f"log/{relation}", schema), relation, source, lowest, highest)
             self._part.log.append(last)

@@ -511,17 +511,6 @@ class NewFile:
             self._thread.shutdown()
             self._thread = None
 
-    def begin_close(self) -> None:
-        """Have its thread make it durable, if it has one, while the caller goes on with another file. It is to be closed all the same."""
-        if self._thread is not None:
-            self._written = self._thread.submit(self._close_behind, self._written)
-
-    def _close_behind(self, written: Future[None] | None) -> None:
-        if written is not None:
-            written.result()  # what went wrong with the rows shows when it is closed
-        self._complete()
-        self._sync()
-
     def close(self) -> None:
         """Make it durable, its name as well."""
         close_files([self])
@@ -532,17 +521,11 @@ class NewFile:
             self._wait()
         finally:
             self._end_thread()
-        if not self._sink.closed:
-            self._complete()
-
-    def _complete(self) -> None:
         self._begin(self._schema.empty_table()).close()
         self._sink.flush()
 
     def _sync(self) -> None:
-        """Make durable what was handed over, unless its thread has."""
-        if self._sink.closed:
-            return
+        """Make durable what was handed over."""
         os.fsync(self._summed.fileno())
         self._sink.close()
         sync_folder(self.place.parent)

@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import errno
-import os
-import threading
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from decimal import Decimal
@@ -21,20 +18,10 @@ from hypothesis import strategies as st
 
 from cumulus_ops.append import repeats
 from cumulus_ops.append.append import append_delivery
-from cumulus_ops.append.batches import LogWriter, WrittenLog
 from cumulus_ops.catalog.catalog import Catalog
 from cumulus_ops.catalog.records import ProgramRecord
-from cumulus_ops.files.columns import OFFSET, SIGN
 from cumulus_ops.files.landed import changes, event_cuts, piece_rows
-from cumulus_ops.files.log_files import (
-    BEHIND_ROWS,
-    LOOKED_AT,
-    NO_RANGES,
-    find_ranges,
-    read_log,
-    with_stamps,
-    write_parquet,
-)
+from cumulus_ops.files.log_files import LOOKED_AT, NO_RANGES, find_ranges, read_log, with_stamps, write_parquet
 from cumulus_ops.project.errors import Conflict
 from cumulus_ops.project.settings import Project
 from cumulus_ops.project.versions import event_version
@@ -129,46 +116,6 @@ def test_columns_that_are_never_null_are_declared_so_in_the_log(project: Project
     read = read_log(project.state, file)
     assert read["wide"].to_pylist() == [None]
     assert all(field.nullable for field in read.schema)
-
-
-def write_large_files(root: Path) -> list[WrittenLog]:
-    """Three files of the log, in the order of their rows, of which a thread writes each piece."""
-    writer = LogWriter(root, 2 * BEHIND_ROWS)
-    for first in range(0, 5 * BEHIND_ROWS, BEHIND_ROWS):
-        numbers = np.arange(first, first + BEHIND_ROWS)
-        kinds = pa.array(numbers % 7).cast(pa.string())
-        rows = {"id": numbers, "kind": kinds, SIGN: np.ones(BEHIND_ROWS, np.int8), OFFSET: numbers}
-        writer.add(LEFT, "0/left", pa.table(rows))
-    return [log for part in writer.finish() for log in part.log]
-
-
-def test_a_file_that_is_full_is_made_durable_while_the_next_one_is_written(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    by, sync = list[str](), os.fsync
-
-    def note(file: int) -> None:
-        by.append(threading.current_thread().name)
-        sync(file)
-
-    monkeypatch.setattr(os, "fsync", note)
-    files = [log.file for log in write_large_files(tmp_path)]
-    assert [file.rows for file in files] == [2 * BEHIND_ROWS, 2 * BEHIND_ROWS, BEHIND_ROWS]
-    assert sum(name.startswith("log") for name in by) == 2 * 2  # a file, and its folder
-    numbers = [n for file in files for n in read_log(tmp_path, file)["id"].to_pylist()]
-    assert numbers == list(range(5 * BEHIND_ROWS))
-
-
-def test_a_full_file_that_cannot_be_made_durable_is_not_appended(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def sync(_: int) -> None:
-        if threading.current_thread().name.startswith("log"):
-            raise OSError(errno.EIO, "the disk is gone")
-
-    monkeypatch.setattr(os, "fsync", sync)
-    with pytest.raises(OSError, match="the disk is gone"):
-        write_large_files(tmp_path)
 
 
 def test_texts_are_a_dictionary_if_they_repeat_themselves(tmp_path: Path) -> None:
