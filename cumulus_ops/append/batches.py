@@ -223,8 +223,10 @@ class LogWriter:
         return part
 
     def _new_file(self, folder: str, schema: pa.Schema) -> NewFile:
-        if len(self._open) == OPEN_FILES:
-            self._close(self._open)
+        if len(self._open) >= OPEN_FILES:
+            part = self._part  # to whose files rows may still be added
+            going_on = [*(log.file for log in part.log[-1:]), *(rejected.file for rejected in part.quarantine.values())]
+            self._close([file for file in self._open if file not in going_on])
         file = NewFile(self._root, folder, schema, self._label)
         self._open.append(file)
         return file

@@ -9,9 +9,10 @@ events, and the statements that read the same maps by the same keys, as the sums
 from __future__ import annotations
 
 from collections import ChainMap
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, reduce
+from itertools import chain as concatenate
 
 import numpy as np
 import pyarrow as pa
@@ -36,7 +37,7 @@ from cumulus_ops.maps.deltas import (
     value_column,
     with_values,
 )
-from cumulus_ops.maps.lookup import Slices, probe, read_parts, sum_points
+from cumulus_ops.maps.lookup import Slices, find_parts, probe, read_part, sum_points
 from cumulus_ops.maps.runs import RunData
 from m3.scalars import Scalar
 
@@ -53,8 +54,8 @@ LIMIT_ROWS = 2_000_000
 REMEMBERED = 3
 #: Of fewer rows that a read has found nobody asks whether they cancel.
 CANCELLED_ROWS = 1 << 16
-#: One request in so many is asked.
-SAMPLED = 64
+#: So many requests are asked at the most.
+SAMPLED = 1 << 10
 #: After all versions.
 EVER = np.iinfo(np.int64).max
 #: The largest power of ten that an int64 holds has so many zeros.
@@ -151,13 +152,14 @@ class _Joined:
     """Events joined with what a chain of reads has found. Row i belongs to event ``origin[i]`` (None: to event i), has
     the loop variables ``loops``, and in ``found`` the products of the values that were read, by the value columns that they
     are of (the empty product is left out: it is 1). ``versions`` are the latest of the event's and of all that was found, None if they are the event's.
-    ``columns`` are carried columns that were needed so far."""
+    ``is_kept``: it is remembered. ``columns`` are carried columns that were needed so far."""
 
     origin: np.ndarray | None
     rows: int
     loops: Mapping[str, pa.Array]
     found: Mapping[tuple[str, ...], np.ndarray]
     versions: np.ndarray | None = None
+    is_kept: bool = True
     columns: dict[str, pa.Array] = field(default_factory=dict)
 
     def take(self, rows: np.ndarray) -> _Joined:
@@ -167,6 +169,7 @@ class _Joined:
             Taken(self.loops, rows) if self.loops else self.loops,
             {names: units[rows] for names, units in self.found.items()},
             None if self.versions is None else self.versions[rows],
+            self.is_kept,
         )
 
     def versions_in(self, events: Events) -> np.ndarray:
@@ -198,10 +201,11 @@ class _Memory:
 
     def keep(self, key: object, found: Sequence[_Joined], alive: object, most: int) -> None:
         # All at once, not the oldest: a statement's chain extends its own beginning, and those who share one come one after the other. The beginning itself
-        # is of the events or their groups, which are there anyway: of 2 million events it alone would leave no room for what is found by them.
+        # is of the events or their groups, which are there anyway: of 2 million events it alone would leave no room for what is found by them. It stays, for
+        # what extends it is known by it.
         own = sum([joined.rows for joined in found if joined.found])
         if self._rows + own > most:
-            self._joins.clear()
+            self._joins = {k: kept for k, kept in self._joins.items() if not kept[0][0].found}
             self._rows = 0
         self._joins[key] = found, alive
         self._rows += own
@@ -265,9 +269,17 @@ def _run_reads(
         return None
     if done == len(chain.steps):
         return _finish_deltas(plan, group, events, groups, joined, chain)
-    parts = _find_next(plan, *chain.steps[done], events, joined)
-    found = [_run_reads(plan, group, events, groups, chain, part, done + 1) for part in parts]
-    tables = [table for table in found if table is not None]
+    tables, rows, most = list[pa.Table](), 0, events.limit_rows
+    for part in _find_next(plan, *chain.steps[done], events, joined):
+        table = _run_reads(plan, group, events, groups, chain, part, done + 1)
+        if table is None:
+            continue
+        tables.append(table)
+        rows += len(table)
+        if rows > most and len(tables) > 1:
+            tables = [sum_deltas(tables)]
+            rows = len(tables[0])
+            most = max(most, 2 * rows)
     return sum_deltas(tables) if len(tables) > 1 else tables[0] if tables else None
 
 
@@ -315,23 +327,20 @@ def _begin_chain(plan: StatementPlan, events: Events, groups: Groups | None, cha
 
 def _find_next(
     plan: StatementPlan, read: ReadPlan, runs: tuple[RunData, ...], events: Events, joined: _Joined
-) -> Iterator[_Joined]:
-    """What the next read of a chain finds, in parts; remembered if all of them have few enough rows."""
-    key, alive = (id(joined), read, tuple(map(id, runs))), (joined, runs)
+) -> Iterable[_Joined]:
+    """What the next read of a chain finds, in parts. If these are few they are remembered, else each is made when it is asked for, and nothing that follows from it is
+    remembered either: it would not be found by what will be made the next time."""
+    key = (id(joined), read, tuple(map(id, runs)))
     known = events.memory.get(key)
     if known:
-        yield from known
-        return
-    found, rows, most = list[_Joined](), 0, REMEMBERED * events.limit_rows
-    for part in _join(plan, read, events, joined, runs):
-        rows += part.rows
-        if rows <= most:
-            found.append(part)
-        else:
-            found.clear()
-        yield part
-    if found:
-        events.memory.keep(key, found, alive, most)
+        return known
+    parts = _join(plan, read, events, joined, runs)
+    first = next(parts)
+    if not first.is_kept:
+        return concatenate([first], parts)
+    found = [first, *parts]
+    events.memory.keep(key, found, (joined, runs), REMEMBERED * events.limit_rows)
+    return found
 
 
 def _join(
@@ -346,17 +355,18 @@ def _join(
         # one of them may be the count of a view whose sum is 0.
         totals = sum_points(runs, read.columns, request)
         hit = reduce(np.logical_or, [total != 0 for total in totals.values()]).nonzero()[0]
-        yield _extend(read, joined, hit, {name: total[hit] for name, total in totals.items()}, {}, None)
+        yield _extend(read, joined, hit, {name: total[hit] for name, total in totals.items()}, {}, None, joined.is_kept)
         return
-    for slices, at in read_parts(
-        runs, read.columns, read.places_free, request, events.limit_rows, with_versions=events.by_version
-    ):
+    parts = find_parts(runs, request, events.limit_rows)
+    is_kept = joined.is_kept and len(parts) <= REMEMBERED
+    for part in parts:
+        slices, at = read_part(part, read.columns, read.places_free, request, with_versions=events.by_version)
         if at is None and len(slices.request) > joined.rows and (plan.is_long or _cancels(slices, joined.rows)):
             slices = _sum_entries(slices, joined.rows)
         hit = slices.request
         loops, kept = _bind(read, joined.loops, slices.free, hit)
         latest = None if at is None else np.maximum(at, versions[hit])
-        result = _extend(read, joined, hit, slices.values, loops, latest)
+        result = _extend(read, joined, hit, slices.values, loops, latest, is_kept)
         yield result if kept is None else result.take(kept)
 
 
@@ -367,6 +377,7 @@ def _extend(
     found: Mapping[str, np.ndarray],
     loops: Mapping[str, pa.Array],
     latest: np.ndarray | None,
+    is_kept: bool,
 ) -> _Joined:
     """What was joined, with what a read has found for its rows ``hit``: values, loop variables and, unless they are the events', the versions."""
     next_ = joined.take(hit)
@@ -375,15 +386,17 @@ def _extend(
         for taken in read.taken
     }
     bound = ChainMap(loops, next_.loops) if loops and next_.loops else loops or next_.loops  # type: ignore[arg-type]
-    return _Joined(next_.origin, len(hit), bound, products, latest)
+    return _Joined(next_.origin, len(hit), bound, products, latest, is_kept)
 
 
 def _cancels(slices: Slices, requests: int) -> bool:
-    """Whether a third of what was found or more cancels, by the entries of one request in :data:`SAMPLED`: an order that goes with its lineitems
+    """Whether a third of what was found or more cancels, by the entries of :data:`SAMPLED` requests at the most: an order that goes with its lineitems
     finds each of these twice, with one sign and with the other, for nothing."""
     if len(slices.request) < CANCELLED_ROWS:
         return False
-    rows = (slices.request % SAMPLED == 0).nonzero()[0]
+    asked = np.zeros(requests, bool)
+    asked[slices.request[:: -(-len(slices.request) // SAMPLED)]] = True
+    rows = asked[slices.request].nonzero()[0]
     free = tuple(take_rows(column, rows) for column in slices.free)
     sample = Slices(slices.request[rows], free, {name: units[rows] for name, units in slices.values.items()})
     return 3 * len(_sum_entries(sample, requests).request) < 2 * len(rows)

@@ -6,7 +6,7 @@ of the runs' access path. Nothing of a run is decoded but the rows that are foun
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Literal, NamedTuple
@@ -38,8 +38,9 @@ __all__ = [
     "Slices",
     "equal_keys",
     "find",
+    "find_parts",
     "probe",
-    "read_parts",
+    "read_part",
     "read_since",
     "read_slices",
     "search_codes",
@@ -401,25 +402,38 @@ def _find_lower_bounds(run: RunData, low: np.ndarray, high: np.ndarray, before: 
 def read_slices(runs: Sequence[RunData], names: Sequence[str], free: Sequence[int], request: Probe) -> Slices:
     """All entries that match the bound columns, with the value columns ``names`` and the key columns ``free``; one row per
     delta, not yet summed."""
-    found = _find_all(runs, request)
-    return _gather_slices([(run, *_pair_rows(run, request, f)) for run, f in found], names, free, request)
+    return read_part(_find_all(runs, request), names, free, request)[0]
 
 
-def read_parts(
-    runs: Sequence[RunData],
-    names: Sequence[str],
-    free: Sequence[int],
-    request: Probe,
-    limit_rows: int,
-    *,
-    with_versions: bool = False,
-) -> Iterator[tuple[Slices, np.ndarray | None]]:
-    """Like :func:`read_slices`, and the entries' versions if they are asked for, in parts: each answers neighbouring requests, and has at most
-    ``limit_rows`` rows unless one request alone has more. Keys are looked up once, and the rows of a part are read when it is asked for."""
+#: What was found in some runs for some of the requests; no row has been read.
+FoundPart = list[tuple[RunData, Found]]
+
+
+def find_parts(runs: Sequence[RunData], request: Probe, limit_rows: int) -> list[FoundPart]:
+    """Where the entries are that :func:`read_slices` reads, in parts for :func:`read_part`: each is of neighbouring requests, and has at most ``limit_rows``
+    rows unless it is of a single request. Keys are looked up once."""
     found = _find_all(runs, request)
-    for part in _cut_found(request, found, limit_rows):
-        rows = [(run, *_pair_rows(run, request, f)) for run, f in part]
-        yield _gather_slices(rows, names, free, request), _versions_of(rows) if with_versions else None
+    if sum([int((f.high - f.low).sum()) for _, f in found]) <= limit_rows:
+        return [found]
+    places = [request.origin[f.hit] for _, f in found]
+    counts = np.zeros(len(request), np.int64)
+    for place, (_, f) in zip(places, found, strict=True):
+        counts[place] += f.high - f.low
+    ends, parts, start = counts.cumsum(), list[FoundPart](), 0
+    while start < len(ends):
+        stop = max(start + 1, int(ends.searchsorted((ends[start - 1] if start else 0) + limit_rows, "right")))
+        chosen = [((place >= start) & (place < stop)).nonzero()[0] for place in places]
+        parts.append([(run, f.only(rows)) for (run, f), rows in zip(found, chosen, strict=True)])
+        start = stop
+    return parts
+
+
+def read_part(
+    part: FoundPart, names: Sequence[str], free: Sequence[int], request: Probe, *, with_versions: bool = False
+) -> tuple[Slices, np.ndarray | None]:
+    """The entries of one part, as :func:`read_slices` has them, and their versions if they are asked for."""
+    rows = [(run, *_pair_rows(run, request, f)) for run, f in part]
+    return _gather_slices(rows, names, free, request), _versions_of(rows) if with_versions else None
 
 
 def read_since(
@@ -434,29 +448,9 @@ def read_since(
 Rows = tuple[RunData, np.ndarray, np.ndarray]
 
 
-def _find_all(runs: Sequence[RunData], request: Probe) -> list[tuple[RunData, Found]]:
+def _find_all(runs: Sequence[RunData], request: Probe) -> FoundPart:
     found = [(run, find(run, request)) for run in runs if run.rows]
     return [(run, f) for run, f in found if len(f.hit)] or found[:1]  # one is left for the types of its columns
-
-
-def _cut_found(
-    request: Probe, found: list[tuple[RunData, Found]], limit_rows: int
-) -> Iterator[list[tuple[RunData, Found]]]:
-    """What was found, so that each part has as many rows as there may be, but at least one request's."""
-    if sum([int((f.high - f.low).sum()) for _, f in found]) <= limit_rows:
-        yield found
-        return
-    places = [request.origin[f.hit] for _, f in found]
-    counts = np.zeros(len(request), np.int64)
-    for place, (_, f) in zip(places, found, strict=True):
-        counts[place] += f.high - f.low
-    ends = counts.cumsum()
-    start = 0
-    while start < len(ends):
-        stop = max(start + 1, int(ends.searchsorted((ends[start - 1] if start else 0) + limit_rows, "right")))
-        chosen = [((place >= start) & (place < stop)).nonzero()[0] for place in places]
-        yield [(run, f.only(rows)) for (run, f), rows in zip(found, chosen, strict=True)]
-        start = stop
 
 
 def _versions_of(parts: Sequence[Rows]) -> np.ndarray:

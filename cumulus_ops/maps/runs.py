@@ -436,7 +436,7 @@ def sum_sorted(path: AccessPath, tables: Sequence[pa.Table], key_names: Sequence
     """Deltas of an access path's runs, summed: :func:`~cumulus_ops.maps.deltas.sum_deltas`, of which the columns that the path is sorted by come first.
 
     Runs are sorted, but by their own search codes, which mean something in their run alone. In the order of the path's columns rows of one run after the other are
-    ascending pieces, which are sorted in a fraction of the time that others take; and what comes of it has the order in which it is stored."""
+    ascending pieces, which are sorted in a fraction of the time that others take; and more than a few rows come out in the order in which they are stored."""
     names = tables[0].column_names
     keys, first = names[: names.index(VERSION)], [key_names[position] for position in path.bound]
     # Tables may differ in their columns: of higher digits there are as many as a sum has.

@@ -346,7 +346,7 @@ def _play(world: World, data: st.DataObject) -> None:
         unittest.mock.patch.object(grouping, "FEWEST", 1 if small else grouping.FEWEST),
         unittest.mock.patch.object(kernel, "FEWEST", 1 if small else kernel.FEWEST),
         unittest.mock.patch.object(kernel, "CANCELLED_ROWS", 1 if small else kernel.CANCELLED_ROWS),
-        unittest.mock.patch.object(kernel, "SAMPLED", 1 if small else kernel.SAMPLED),
+        unittest.mock.patch.object(kernel, "SAMPLED", 2 if small else kernel.SAMPLED),
         unittest.mock.patch.object(reading, "WRITTEN_ROWS", 1 if small else reading.WRITTEN_ROWS),
         unittest.mock.patch.object(kernel, "multiply", _bounded),
     ):

@@ -16,10 +16,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cumulus_ops.append import repeats
+from cumulus_ops.append import batches, repeats
 from cumulus_ops.append.append import append_delivery
+from cumulus_ops.append.batches import LogWriter
 from cumulus_ops.catalog.catalog import Catalog
 from cumulus_ops.catalog.records import ProgramRecord
+from cumulus_ops.files.columns import OFFSET, SIGN
 from cumulus_ops.files.landed import changes, event_cuts, piece_rows
 from cumulus_ops.files.log_files import LOOKED_AT, NO_RANGES, find_ranges, read_log, with_stamps, write_parquet
 from cumulus_ops.project.errors import Conflict
@@ -116,6 +118,30 @@ def test_columns_that_are_never_null_are_declared_so_in_the_log(project: Project
     read = read_log(project.state, file)
     assert read["wide"].to_pylist() == [None]
     assert all(field.nullable for field in read.schema)
+
+
+def test_files_to_which_rows_may_still_be_added_are_open_however_many_others_are(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(batches, "OPEN_FILES", 3)
+    writer, rejected = LogWriter(tmp_path, 10), pa.table({"kind": ["conversion"], "id": [1]})
+
+    def add(first: int) -> None:
+        numbers = np.arange(first, first + 2)
+        kinds = pa.array(numbers).cast(pa.string())
+        writer.add(LEFT, "s", pa.table({"id": numbers, "kind": kinds, SIGN: np.ones(2, np.int8), OFFSET: numbers}))
+
+    for first in range(0, 60, 6):
+        add(first)
+        writer.leave_out("left", "s", rejected)
+        add(first + 2)
+        writer.leave_out("left", "s", rejected)
+        writer.leave_out("right", "s", rejected)
+        add(first + 4)
+        writer.cut()
+    parts = [part for part in writer.finish() if part.log]
+    assert [[log.file.rows for log in part.log] for part in parts] == [[6]] * 10
+    assert [[file.rows for file in part.quarantine] for part in parts] == [[2, 1]] * 10
 
 
 def test_texts_are_a_dictionary_if_they_repeat_themselves(tmp_path: Path) -> None:

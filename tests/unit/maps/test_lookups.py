@@ -14,7 +14,7 @@ from hypothesis import HealthCheck, event, given, settings
 from hypothesis import strategies as st
 
 from cumulus_ops.maps.deltas import VERSION, sum_deltas, value_column, with_values
-from cumulus_ops.maps.lookup import probe, read_parts, read_since, read_slices, sum_points
+from cumulus_ops.maps.lookup import find_parts, probe, read_part, read_since, read_slices, sum_points
 from cumulus_ops.maps.packs import open_run, write_runs
 from cumulus_ops.maps.runs import AccessPath, RunData, build_run
 from m3.datatypes import INT64_MAX, INT64_MIN
@@ -104,7 +104,8 @@ def test_every_prefix_of_a_path_finds_what_a_plain_list_has(
                 runs = mapped
             sums = sum_points(runs, [*names, "p"], request)
             early = read_slices(runs, names, free, request)
-            parts = list(read_parts(runs, names, free, request, limit, with_versions=True))
+            found = find_parts(runs, request, limit)
+            parts = [read_part(part, names, free, request, with_versions=True) for part in found]
             late, since = read_since(runs, names, free, request)
     assert {name: total.tolist() for name, total in sums.items()} == {
         name: [
