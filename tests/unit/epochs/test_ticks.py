@@ -36,12 +36,12 @@ VIEWS = {
 
 @pytest.fixture
 def make(tmp_path):
-    """Opens a project whose epoch 0 has begun so many epochs ago."""
+    """Opens a project whose epoch 0 has begun so many epochs ago, or at the moment given."""
     opened = []
 
-    def maker(behind, coordinators=1):
+    def maker(behind=0, coordinators=1, start=None):
         project = make_project(tmp_path, RELATIONS, views=VIEWS, coordinators=coordinators)
-        start = datetime.datetime.now(datetime.UTC) - behind * LENGTH
+        start = start or datetime.datetime.now(datetime.UTC) - behind * LENGTH
         epoch = dataclasses.replace(project.epoch, start=start, length=LENGTH)
         project = dataclasses.replace(project, epoch=epoch)
         initialise(project)
@@ -182,7 +182,8 @@ def test_who_dies_between_tick_and_refresh_leaves_both_to_others(make, monkeypat
 
 def test_work_is_proportional_to_what_leaves(make, monkeypatch):
     """Of 20,000 rows few leave in an epoch: as many groups are computed again, and no more entries are read to find them."""
-    rt = make(0)
+    noon = datetime.datetime(2024, 5, 1, 12, tzinfo=datetime.UTC)
+    rt = make(start=noon)  # at midnight all of a day would leave today's view
     start = rt.project.epoch.start.replace(tzinfo=None)
     many = 20_000
     rows = [(CLICK, 1, (i, i, start + datetime.timedelta(seconds=i))) for i in range(many)]
