@@ -16,6 +16,7 @@ from benchmarks.states import project_of
 from cumulus_ops.epochs.checkpoint import collect_garbage, commit
 from cumulus_ops.epochs.minibatch import run_minibatch
 from cumulus_ops.epochs.voting import vote
+from cumulus_ops.light import without_pandas
 from cumulus_ops.opening.runtime import Runtime, initialise, open_runtime
 from cumulus_ops.project.rhythm import Rhythm
 from cumulus_ops.project.settings import ExecutorSettings
@@ -35,6 +36,7 @@ def apply_all(spec: dict[str, Any]) -> dict[str, Any]:
         ``seconds`` of everything after the start of processes (Spark's session is warm), ``batches`` (their seconds),
         ``commit_seconds``, ``events``.
     """
+    without_pandas()  # as the command does
     cores = spec.get("cores", 1)
     executor = ExecutorSettings(kind=spec["kind"], master=f"local[{cores}]")
     project = project_of(

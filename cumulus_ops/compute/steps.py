@@ -477,8 +477,9 @@ YOUNG = 10_000
 @lru_cache(maxsize=1)
 def _keep_objects() -> None:
     """Once in a process, let the garbage collector pass over what there is by then: modules and plans, a quarter of a million objects for 22
-    queries. It looked at them all in every tenth batch, which took 0.12 s; and otherwise 15 times in a batch, for nothing."""
-    gc.collect()
+    queries. It looked at them all in every tenth batch, which took 0.12 s; and otherwise 15 times in a batch, for nothing. What is garbage of old
+    by then stays: to find it takes as long as one of those looks."""
+    gc.collect(1)
     gc.freeze()
     gc.set_threshold(YOUNG)
 
