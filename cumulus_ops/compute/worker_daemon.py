@@ -11,8 +11,10 @@ import gc
 from pyspark.daemon import manager
 
 import cumulus_ops.compute.spark  # noqa: F401
+from cumulus_ops.light import without_pandas
 
 if __name__ == "__main__":
+    without_pandas()
     gc.collect()
     gc.freeze()
     manager()
