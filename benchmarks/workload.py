@@ -125,7 +125,8 @@ def drops_of(home: Path, tables: Path, relations: Sequence[str], batch_events: i
             rows = part.append_column("op", pa.repeat(pa.scalar("I"), len(part)))
             rows = rows.append_column("event", pa.array(np.arange(place, place + len(part))))
             place += len(part)
-            pq.write_table(rows, temporary / "0" / f"p{number:06}" / f"{relation}.parquet")
+            file = temporary / "0" / f"p{number:06}" / f"{relation}.parquet"
+            pq.write_table(rows, file, store_decimal_as_integer=True)  # as Spark and DuckDB write them
     temporary.rename(landing)
     return landing
 
