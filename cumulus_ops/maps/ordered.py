@@ -18,8 +18,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from cumulus_ops.maps.columns import alike, to_numpy
-from cumulus_ops.maps.deltas import sum_ranges
+from cumulus_ops.maps.columns import alike, sort_codes, take_rows, to_numpy
+from cumulus_ops.maps.deltas import find_starts, sum_ranges
+from cumulus_ops.maps.encodings import frame_of, is_number
 from cumulus_ops.maps.lookup import Probe, equal_keys, find, search_codes, spread
 from cumulus_ops.maps.runs import RunData
 
@@ -88,7 +89,7 @@ def _read_ends(runs: Sequence[RunData], column: tuple[int, str], request: Probe,
     parts = [_read_end(run, request, chunk, descending) for run in runs]
     taken = [run.keys[position].take(rows) for run, (_, rows, _, _) in zip(runs, parts, strict=True)]
     values = pa.concat_arrays(alike(taken))
-    places = to_numpy(pc.rank(values, sort_keys="ascending", tiebreaker="dense").cast(pa.int64()))
+    places = _place(values)
     places = -places if descending else places
     frontier = np.full(len(request.before), NEVER)
     start = 0
@@ -102,6 +103,15 @@ def _read_ends(runs: Sequence[RunData], column: tuple[int, str], request: Probe,
     )
     kept = np.flatnonzero(counts & values.is_valid().to_numpy(zero_copy_only=False))
     return _Read(requested[kept], places[kept], values.take(pa.array(kept)), units[kept], frontier)
+
+
+def _place(values: pa.Array) -> np.ndarray:
+    """Numbers in the order of the values, the same for equal ones, NULL beyond all others. Most are numbers already: to rank them took a third of a look-up."""
+    if is_number(values.type) and not values.null_count:
+        numbers = to_numpy(values)
+        if len(numbers) and int(numbers.min()) > -NEVER and int(numbers.max()) < NEVER:
+            return numbers
+    return to_numpy(pc.rank(values, sort_keys="ascending", tiebreaker="dense").cast(pa.int64()))
 
 
 def _read_end(
@@ -127,15 +137,26 @@ def _match_entries(run: RunData, request: Probe, requested: np.ndarray, rows: np
 
 def _find_nearest(read: _Read) -> tuple[np.ndarray, pa.Array]:
     """The requests that are answered, and their answers."""
-    order = np.lexsort((read.places, read.request))
+    if len(read.request) == 0:
+        return read.request, read.values
+    order = _order_entries(read)
     request, places, units = read.request[order], read.places[order], read.units[order]
-    if len(order) == 0:
-        return request, read.values
-    fresh = np.flatnonzero(np.r_[True, (request[1:] != request[:-1]) | (places[1:] != places[:-1])])
+    fresh = find_starts(request, places)
     # At the frontier itself a value may have more deltas that are unread, which may take it back: only what lies before it is certain.
     live = (sum_ranges(units, fresh) > 0) & (places[fresh] < read.frontier[request[fresh]])
-    found, first = np.unique(request[fresh[live]], return_index=True)
-    return found, read.values.take(pa.array(order[fresh[live][first]]))
+    left = fresh[live]
+    first = left[find_starts(request[left])]
+    return request[first], take_rows(read.values, order[first])
+
+
+def _order_entries(read: _Read) -> np.ndarray:
+    """The entries by their requests and places. Those of each run are in this order already: as one number of both they are pieces to merge."""
+    frame = frame_of(read.places, None)
+    assert frame is not None  # without NULL there always is one
+    bits = frame.largest.bit_length()
+    if int(read.request.max()) >> (63 - bits):
+        return np.lexsort((read.places, read.request))
+    return sort_codes(read.request.astype(np.uint64) << bits | frame.codes(read.places))
 
 
 def read_between(

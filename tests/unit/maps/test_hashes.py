@@ -15,7 +15,17 @@ from hypothesis import strategies as st
 
 from cumulus_ops.maps.columns import WIDE, to_column
 from cumulus_ops.maps.deltas import PLACE, VERSION, project_deltas, sum_deltas
-from cumulus_ops.maps.hashes import PRIME, Hashes, Rows, add_hashes, hash_folded, hash_run, hash_together, rows_of_table
+from cumulus_ops.maps.hashes import (
+    FEW_VERSIONS,
+    PRIME,
+    Hashes,
+    Rows,
+    add_hashes,
+    hash_folded,
+    hash_run,
+    hash_together,
+    rows_of_table,
+)
 from cumulus_ops.maps.runs import build_run, merge_runs
 from cumulus_ops.project.versions import EPOCH_SHIFT, epoch_end
 from tests.support.runs import HUGE, Case, built, cases, column_of, delta_of, names_of, stored
@@ -197,3 +207,14 @@ def test_a_run_of_nothing_has_no_hash_but_zero() -> None:
     delta = sum_deltas([pa.table({"k": [1], VERSION: [1], "+m": [2]}), pa.table({"k": [1], VERSION: [1], "+m": [-2]})])
     assert len(delta) == 0
     assert rows_of_table(delta).hashes() == Hashes(0, 0)
+
+
+@pytest.mark.parametrize("versions", [2, 3, FEW_VERSIONS, FEW_VERSIONS + 1, 400])
+def test_many_rows_of_some_versions_have_the_hash_of_those_of_each(versions: int) -> None:
+    rows = 20_000  # more than are hashed at a time
+    at = np.arange(rows) * 7 % versions + (1 << EPOCH_SHIFT)
+    units = np.arange(rows) * (2**40 + 1) - 2**50
+    wide = to_column(units.astype(object) * 2**30)
+    delta = pa.table({"a": np.arange(rows) % 99, VERSION: at, "+m": units, "+n": wide})
+    parts = [rows_of_table(delta.filter(pa.array(at == version))).hashes() for version in np.unique(at)]
+    assert rows_of_table(delta).hashes() == add_hashes(parts)
