@@ -117,9 +117,11 @@ def sum_groups(groups: Groups, units: np.ndarray, rows: np.ndarray | None) -> np
         units: one per row.
         rows: only these rows count, None for all.
     """
+    count = len(groups.first)
+    if rows is None and count == len(units):  # each row is its own group
+        return narrow_units(units[groups.first])
     number = groups.number if rows is None else groups.number[rows]
     units = units if rows is None else units[rows]
-    count = len(groups.first)
     if units.dtype == object:
         return narrow_units(add_up(count, number, units))
     if len(units) and max(int(units.max()), -int(units.min())) * len(units) < SAFE:
