@@ -14,13 +14,13 @@ from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass
 
 from cumulus_ops.catalog.records import NewRun, Run
-from cumulus_ops.compute.apply import ApplyTask, Loaded, applying, find_concerned, read_columns, settle
+from cumulus_ops.compute.apply import ApplyTask, Compute, Loaded, applying, find_concerned, read_columns, settle
 from cumulus_ops.compute.correct import CorrectTask, correcting, first_corrected
 from cumulus_ops.compute.reading import WHOLE, BatchRef, OwnDeltas, Part, rows_of
 from cumulus_ops.compute.refresh import RefreshTask, bound_of_refresh, first_refreshed, refreshing
 from cumulus_ops.layout.plans import ProgramPlan
 
-__all__ = ["PortionTask", "compute_portion", "rows_concerned", "run_levels"]
+__all__ = ["PortionTask", "compute_portion", "computing", "maps_of", "rows_concerned", "run_levels"]
 
 
 @dataclass(frozen=True)
@@ -40,18 +40,33 @@ class PortionTask:
         return self.step.plan
 
 
-def compute_portion(task: PortionTask, own: OwnDeltas, loaded: Loaded | None = None) -> None:
-    """The deltas of a portion, into ``own``. ``loaded``: the batch's events, of portions of an apply that have the same part."""
-    step, plan = task.step, task.plan
+def compute_portion(task: PortionTask, own: OwnDeltas, compute: Compute | None = None) -> None:
+    """The deltas of a portion, into ``own``. ``compute``: what computes this part of its step's maps, if there is such already."""
+    step = task.step
     own.take(step.root, task.written)
     if isinstance(step, ApplyTask):
-        loaded = loaded or Loaded(plan, step.root, (step.batch,), step.memory, read_columns(plan, task.allowed))
-        compute, bound = applying(step, loaded, task.part), rows_of([step.batch])
+        bound = rows_of([step.batch])
     elif isinstance(step, RefreshTask):
-        compute, bound = refreshing(step, task.allowed, part=task.part), bound_of_refresh(step)
+        bound = bound_of_refresh(step)
     else:
-        compute, bound = correcting(step, task.part), sum(rows_of(h.batches) for h in step.history)
-    settle(plan, task.first, task.allowed, compute, bound, own)
+        bound = sum(rows_of(h.batches) for h in step.history)
+    compute = compute or computing(step, task.allowed, task.part)
+    settle(task.plan, task.first, task.allowed, compute, bound, own)
+
+
+def computing(step: ApplyTask | RefreshTask | CorrectTask, maps: frozenset[str], part: Part) -> Compute:
+    """What computes a part of the deltas of some maps. Portions of several levels may share it, one after the other: then what their statements have in
+    common is loaded and found once."""
+    plan = step.plan
+    if isinstance(step, ApplyTask):
+        loaded = Loaded(plan, step.root, (step.batch,), step.memory, read_columns(plan, maps))
+        return applying(step, loaded, part)
+    return refreshing(step, maps, part=part) if isinstance(step, RefreshTask) else correcting(step, part)
+
+
+def maps_of(step: ApplyTask | RefreshTask | CorrectTask) -> frozenset[str]:
+    """The maps that a step may add to."""
+    return step.plan.refreshed if isinstance(step, RefreshTask) else step.plan.base
 
 
 def rows_concerned(step: RefreshTask | CorrectTask) -> int:
@@ -77,11 +92,10 @@ def run_levels(
     """
     plan = step.plan
     if isinstance(step, ApplyTask):
-        first, allowed = find_concerned(step), plan.base
-    elif isinstance(step, RefreshTask):
-        first, allowed = first_refreshed(step), plan.refreshed
+        first = find_concerned(step)
     else:
-        first, allowed = first_corrected(step), plan.base
+        first = first_refreshed(step) if isinstance(step, RefreshTask) else first_corrected(step)
+    allowed = maps_of(step)
     waiting = first & allowed
     written: list[NewRun] = []
     while waiting:

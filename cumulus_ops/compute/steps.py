@@ -24,10 +24,10 @@ import pyarrow as pa
 
 from cumulus_ops.append.portions import MakeCalls
 from cumulus_ops.catalog.records import NewRun, Run
-from cumulus_ops.compute.apply import ApplyTask, Loaded, apply_events
+from cumulus_ops.compute.apply import ApplyTask, Compute, apply_events
 from cumulus_ops.compute.correct import CorrectTask, correct_history
 from cumulus_ops.compute.extend import ExtendTask, extend_groups
-from cumulus_ops.compute.portions import PortionTask, compute_portion, rows_concerned, run_levels
+from cumulus_ops.compute.portions import PortionTask, compute_portion, computing, maps_of, rows_concerned, run_levels
 from cumulus_ops.compute.reading import DEFAULT_MEMORY, WHOLE, OwnDeltas, Part, opened_runs, rows_of, rows_within
 from cumulus_ops.compute.refresh import RefreshTask, is_correction, refresh_maps
 from cumulus_ops.layout.plans import ProgramPlan
@@ -290,8 +290,8 @@ def _given(task: Task) -> ApplyTask | CorrectTask | RefreshTask | ExtendTask | M
     return task.apply if isinstance(task, MinibatchTask) else task.step if isinstance(task, PortionTask) else task
 
 
-def _do_step(task: Task, loaded: Loaded | None = None) -> StepResult:
-    """The same beside others in this process. ``loaded``: see :func:`~cumulus_ops.compute.portions.compute_portion`."""
+def _do_step(task: Task, compute: Compute | None = None) -> StepResult:
+    """The same beside others in this process. ``compute``: see :func:`~cumulus_ops.compute.portions.compute_portion`."""
     if isinstance(task, MergeTask):
         reach("merge.before-files")
         return _merge(task)
@@ -318,7 +318,7 @@ def _do_step(task: Task, loaded: Loaded | None = None) -> StepResult:
             correct_history(task, own)
             corrected = count_by_epoch(own.versions())
         case PortionTask():
-            compute_portion(task, own, loaded)
+            compute_portion(task, own, compute)
             if isinstance(task.step, RefreshTask):
                 corrected = _count_refreshed(task.step, own)
             elif isinstance(task.step, CorrectTask):
@@ -524,15 +524,14 @@ class InProcess:
         self, step: ApplyTask | RefreshTask | CorrectTask, threads: int, pool: ThreadPoolExecutor
     ) -> StepResult:
         results: list[StepResult] = []
-        loaded: dict[Part, Loaded] = {}
-        if isinstance(step, ApplyTask):  # what maps of several levels have in common is found once, as in a whole step
-            parts = [(i, threads) for i in range(threads)]
-            loaded = {part: Loaded(step.plan, step.root, (step.batch,), step.memory) for part in parts}
+        # What maps of several levels have in common is found once, as in a whole step.
+        parts = [(i, threads) for i in range(threads)]
+        shared = {part: computing(step, maps_of(step), part) for part in parts}
 
         def run(portions: list[PortionTask]) -> Iterable[NewRun]:
             if any(portion.part == WHOLE for portion in portions):
-                loaded.clear()  # it loads all of them
-            calls = [partial(_do_step, portion, loaded.get(portion.part)) for portion in portions]
+                shared.clear()  # it loads all of the events
+            calls = [partial(_do_step, portion, shared.get(portion.part)) for portion in portions]
             results.extend(done := _run_beside(pool, calls))
             return (written for result in done for written in result.runs)
 
