@@ -54,14 +54,13 @@ __all__ = ["Commits", "forget_clocks", "insert_clock"]
 
 #: The kinds of commits whose deltas others have to incorporate: merges and refreshes bring nothing new to base maps.
 NEWS = ("start", "apply", "correct", "retract")
+NEW_CLOCK = insert(t.reading_clock).returning(t.reading_clock.c.id)
 
 
 def insert_clock(connection: Connection, clock: Clock) -> int:
     """A new clock, which no batch has yet; its number."""
     values = {"prefix": clock.prefix, "exceptions": json.dumps(sorted(clock.exceptions))}
-    return int(
-        connection.execute(insert(t.reading_clock).values(**values).returning(t.reading_clock.c.id)).scalar_one()
-    )
+    return int(connection.execute(NEW_CLOCK, values).scalar_one())
 
 
 def forget_clocks(connection: Connection) -> None:
@@ -86,7 +85,7 @@ NAMES = tuple(Run.__dataclass_fields__)
 RUN_FIELDS = [t.run.c[name] for name in NAMES]
 
 
-# What each batch asks, made once (see :meth:`Database.read`).
+# What each batch asks and changes, made once (see :meth:`Database.read`).
 
 
 LAST, REFRESHED = select(t.program.c.last_commit), select(t.program.c.refreshed)
@@ -117,7 +116,22 @@ def _select_live() -> Select[Any]:
     return live.where(b.commit <= bindparam("at"), b.commit > bindparam("after")).order_by(b.id)
 
 
-CROWDED, UNSETTLED, LIVE = _select_crowded(), _select_unsettled(), _select_live()
+def _select_switching() -> Select[Any]:
+    r, k = t.revision.c, t.lease.c
+    held = select(r.number).join(t.lease, (k.id == r.lease) & (k.first_step <= r.step))
+    return held.where(r.since.is_(None), k.expires >= ClockS())
+
+
+CROWDED, UNSETTLED, LIVE, SWITCHING = _select_crowded(), _select_unsettled(), _select_live(), _select_switching()
+_THIS = t.batch.c.id == bindparam("this")
+MINE = select(t.batch.c.epoch, t.batch.c.ticket, t.batch.c.unended).where(_THIS)
+STATE = select(t.batch.c.state).where(_THIS)
+DRAWN = select(func.max(t.batch.c.ticket)).where(t.batch.c.epoch == bindparam("epoch"))
+BEGIN = update(t.batch).where(_THIS)
+BEGIN = BEGIN.values({name: bindparam(f"its_{name}") for name in ("ticket", "read_at", "lease", "step", "unended")})
+APPLIED = update(t.batch).where(_THIS)
+APPLIED = APPLIED.values({name: bindparam(f"its_{name}") for name in ("state", "commit", "seconds", "clock")})
+REFRESHED_NOW = update(t.program).values(refreshed=bindparam("upto"))
 
 
 class Commits(Part):
@@ -182,22 +196,16 @@ class Commits(Part):
         with self._db.begin() as connection:
             program = self._db.lock(connection)
             self._check_no_switch(connection)
-            this = t.batch.c.id == batch
-            mine = connection.execute(select(t.batch.c.epoch, t.batch.c.ticket, t.batch.c.unended).where(this)).one()
-            reading = {"read_at": program.last_commit, "lease": step.lease, "step": step.number}
-            values = {**reading, "unended": mine.unended + 1}
-            if mine.ticket is None:
-                drawn = select(func.max(t.batch.c.ticket)).where(t.batch.c.epoch == mine.epoch)
-                values["ticket"] = (
-                    connection.execute(drawn).scalar() or 0
-                ) + 1  # what nobody has drawn comes before all
-            connection.execute(update(t.batch).where(this).values(**values))
+            mine = connection.execute(MINE, {"this": batch}).one()
+            ticket = mine.ticket
+            if ticket is None:  # what nobody has drawn comes before all
+                ticket = (connection.execute(DRAWN, {"epoch": mine.epoch}).scalar() or 0) + 1
+            reading = {"its_read_at": program.last_commit, "its_lease": step.lease, "its_step": step.number}
+            connection.execute(BEGIN, {"this": batch, "its_ticket": ticket, "its_unended": mine.unended + 1, **reading})
             return int(program.last_commit)
 
     def _check_no_switch(self, connection: Connection) -> None:
-        r, k = t.revision.c, t.lease.c
-        held = select(r.number).join(t.lease, (k.id == r.lease) & (k.first_step <= r.step))
-        number = connection.execute(held.where(r.since.is_(None), k.expires >= ClockS())).scalar()
+        number = connection.execute(SWITCHING).scalar()
         if number is not None:
             hint = "try again; it takes about as long as a batch"
             raise NotYet(f"revision {number} is just being switched to", kind="switching", hint=hint)
@@ -231,16 +239,15 @@ class Commits(Part):
         """
         with self._db.begin() as connection:
             program = self._db.lock(connection)
-            state = connection.execute(select(t.batch.c.state).where(t.batch.c.id == batch)).scalar_one()
-            if state != "appended":
+            if connection.execute(STATE, {"this": batch}).scalar_one() != "appended":
                 return None
             if read_at < program.merge_horizon:
                 raise Conflict("the runs it read were merged", kind="merge-conflict", place=f"batch {batch}")
             number = self._db.make_visible(connection, program, "apply", runs, recipe=Recipe(read_at))
             kept = Clock(read_at, frozenset()).advanced(read_at, number) if settles else EVER
             clock = insert_clock(connection, kept)
-            values = {"state": "applied", "commit": number, "seconds": seconds, "clock": clock}
-            connection.execute(update(t.batch).where(t.batch.c.id == batch).values(**values))
+            values = {"its_state": "applied", "its_commit": number, "its_seconds": seconds, "its_clock": clock}
+            connection.execute(APPLIED, {"this": batch, **values})
             if refresh is not None and program.last_commit == read_at and program.refreshed == refresh.expected:
                 self._refresh(connection, self._db.lock(connection), number, refresh.runs, refresh.corrected)
             return number
@@ -312,7 +319,7 @@ class Commits(Part):
         if runs:
             recipe = Recipe(read_at, since=program.refreshed)
             number = self._db.make_visible(connection, program, "refresh", runs, [read_at] * len(runs), recipe)
-        connection.execute(update(t.program).values(refreshed=read_at))
+        connection.execute(REFRESHED_NOW, {"upto": read_at})
         self._count(connection, number, corrected, runs)
         return number
 

@@ -151,7 +151,6 @@ from cumulus_ops.project.errors import Conflict, RevisionOver, SetupProblem
 from cumulus_ops.project.names import hide, require_clear, shown_url
 
 __all__ = [
-    "READ_ONLY",
     "SCHEMA",
     "ClockS",
     "Database",
@@ -306,7 +305,6 @@ SILENCE = {
     "keepalives_count": 3,
     "tcp_user_timeout": 30_000,
 }
-READ_ONLY = "cumulus_read_only"  # execution option of connections that will not write
 MIGRATIONS = Path(__file__).parent / "migrations"
 MIGRATION_LOCK = 0x43554D55  # one number for PostgreSQL's advisory lock
 
@@ -353,11 +351,13 @@ def read_url(url: str) -> URL:
 
 
 def _begin_sqlite(connection: Connection) -> None:
-    if connection.get_execution_options().get(READ_ONLY, False):
-        # Of the driver itself, for which it cannot fail: by the engine, it would take a third of the time of a small query.
-        connection.connection.cursor().execute("BEGIN").close()
-    else:
-        connection.exec_driver_sql("BEGIN IMMEDIATE")
+    connection.exec_driver_sql("BEGIN IMMEDIATE")
+
+
+def _reader_of(engine: Engine) -> Engine:
+    """An engine that only reads, with the same connections. On SQLite nothing listens to it, which would take half of the time of a small query; and a query by
+    itself needs no transaction there."""
+    return Engine(engine.pool, engine.dialect, engine.url) if engine.dialect.name == "sqlite" else engine
 
 
 def _configure_postgresql(connection: object, _record: object) -> None:
@@ -441,6 +441,10 @@ T = TypeVar("T")
 HELD = select(t.lease.c.first_step).where(t.lease.c.id == bindparam("lease")).with_for_update(read=True, key_share=True)
 #: Whose leases these are: a catalog that was restored gives out numbers again.
 WHOSE = select(t.installation.c.name, t.installation.c.generation)
+# Each commit executes these: they are made once (see :meth:`Database.read`).
+LOCKED = select(t.program).with_for_update()
+NUMBERED = update(t.program).values(last_commit=bindparam("number"))
+NEW_COMMIT, NEW_RUNS = insert(t.commit), insert(t.run)
 
 
 def now() -> datetime.datetime:
@@ -477,7 +481,7 @@ class Database:
         self.root = root
         self.known_identity: Identity | None = None  # as this process has opened it
         self.known_revision: int | None = None  # the same
-        self.reader = self.engine.execution_options(**{READ_ONLY: True})
+        self.reader = _reader_of(self.engine)
 
     def identity(self) -> Identity | None:
         """Whose this catalog is, as this process has opened it; None if it was never initialised."""
@@ -533,20 +537,27 @@ class Database:
     def read(self, query: Executable, values: Mapping[str, object] | None = None) -> list[Any]:
         """The rows of a query that only reads. One that each batch asks is made once, with parameters that have ``values``: to make a query and to find
         what it was compiled to takes as long as all else of it."""
-        return self.look(lambda connection: list(connection.execute(query, values)))
+
+        def action() -> list[Any]:
+            with self.reader.connect() as connection:
+                return list(connection.execute(query, values))
+
+        return retry_busy(action)
 
     def look(self, look: Callable[[Connection], T]) -> T:
         """What a function of a connection that only reads finds, all as of one moment on SQLite."""
 
         def action() -> T:
-            with self.reader.begin() as connection:
+            with self.reader.connect() as connection:
+                if connection.dialect.name == "sqlite":
+                    connection.connection.cursor().execute("BEGIN").close()
                 return look(connection)
 
         return retry_busy(action)
 
     def lock(self, connection: Connection) -> Row[Any]:
         """The program row, locked for this transaction (on SQLite the transaction holds the write lock already)."""
-        row = connection.execute(select(t.program).with_for_update()).first()
+        row = connection.execute(LOCKED).first()
         if row is None:
             raise not_initialised()
         if self.known_identity is not None and row.generation != self.known_identity.generation:
@@ -577,16 +588,16 @@ class Database:
         self.require_files(connection, {r.path for r in runs})
         number = int(program.last_commit) + 1
         rows = sum(r.rows for r in runs)
-        connection.execute(update(t.program).values(last_commit=number))
+        connection.execute(NUMBERED, {"number": number})
         values = {"number": number, "kind": kind, "committed_at": now(), "rows": rows, "revision": program.revision}
         if recipe is not None:
             revision = program.revision if recipe.revision is None else recipe.revision
             values |= {"revision": revision, "read_at": recipe.read_at, "recipe": recipe.to_json()}
-        connection.execute(insert(t.commit).values(**values))
+        connection.execute(NEW_COMMIT, values)
         if runs:
             marks = origins or [number] * len(runs)
             rows_of = [{**vars(r), "commit": number, "origin": o} for r, o in zip(runs, marks, strict=True)]
-            connection.execute(insert(t.run), rows_of)
+            connection.execute(NEW_RUNS, rows_of)
         return number
 
     def require_files(self, connection: Connection, paths: Collection[str]) -> None:

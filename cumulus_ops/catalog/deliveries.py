@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from typing import Any
 
-from sqlalchemy import ColumnElement, Connection, Table, bindparam, delete, func, insert, select, tuple_, update
+from sqlalchemy import Connection, Select, Table, bindparam, delete, func, insert, select, tuple_, update
 
 from cumulus_ops.catalog import tables as t
 from cumulus_ops.catalog.database import Part, insert_new, now
@@ -35,11 +36,33 @@ WHICH = (
     t.delivery.c.name == bindparam("called"),
 )
 LANDED = select(t.delivery.c.files, t.delivery.c.digest).where(*WHICH).with_for_update()
+_KNOWN = select(*(t.delivery.c[name] for name in ("id", "name", "arrived_at", "identity", "files", "digest")))
+KNOWN = _KNOWN.where(t.delivery.c.coordinator == bindparam("whose"), t.delivery.c.space == "")
+NAMED = KNOWN.where(t.delivery.c.name.in_(bindparam("names", expanding=True)))
 TAKE = (
     update(t.delivery)
     .where(*WHICH)
     .values(identity=bindparam("now_identity"), files=bindparam("now_files"), digest=bindparam("now_digest"))
 )
+
+
+def _select_aside() -> Select[Any]:
+    f = t.file_aside.c
+    fields = (f.coordinator, f.delivery, f.relation, f.place, f.kind, f.reason, f.hint, f.bytes, f.waits_for, f.id)
+    return (
+        select(*fields, f.state, t.batch.c.epoch, f.recorded_at)
+        .select_from(t.file_aside.outerjoin(t.batch, t.batch.c.id == f.batch))
+        .order_by(f.id)
+    )
+
+
+ASIDE = _select_aside()
+WAITING = ASIDE.where(
+    t.file_aside.c.state == "aside",
+    t.file_aside.c.coordinator == bindparam("whose"),
+    t.file_aside.c.waits_for != "[]",
+)
+COUNT_ASIDE = select(func.count()).where(t.file_aside.c.batch == bindparam("batch"))
 
 
 class Deliveries(Part):
@@ -69,12 +92,9 @@ class Deliveries(Part):
 
     def known(self, coordinator: int, names: Collection[str]) -> dict[str, KnownDelivery]:
         """Those of the named drops that were seen for a coordinator, by name."""
-        d = t.delivery.c
-        query = select(d.id, d.name, d.arrived_at, d.identity, d.files, d.digest)
-        query = query.where(d.coordinator == coordinator, d.space == "")
-        if len(names) <= FEW:
-            query = query.where(d.name.in_(names))
-        rows = (row for row in self._db.read(query) if row[1] in names)
+        some = len(names) <= FEW
+        values = {"whose": coordinator, **({"names": [*names]} if some else {})}
+        rows = (row for row in self._db.read(NAMED if some else KNOWN, values) if row[1] in names)
         return {
             name: KnownDelivery(
                 id_, name, at, i, {file: TakenFile(*fields) for file, fields in json.loads(files).items()}, digest
@@ -137,37 +157,17 @@ class Deliveries(Part):
 
     def waiting_files(self, coordinator: int) -> list[FileAside]:
         """Files of a coordinator that are set aside for columns that were not deployed, in the order in which that was recorded."""
-        f = t.file_aside.c
-        return self._files_aside(f.state == "aside", f.coordinator == coordinator, f.waits_for != "[]")
+        return self._files_aside(WAITING, {"whose": coordinator})
 
-    def files_aside(self, *, state: str | None = "aside", batch: int | None = None) -> list[FileAside]:
-        """Files that are set aside (``state`` None: or were), of all deliveries or that whose first batch it is, in the order in which that
-        was recorded."""
-        f = t.file_aside.c
-        of_state = () if state is None else (f.state == state,)
-        return self._files_aside(*of_state, *(() if batch is None else (f.batch == batch,)))
+    def files_aside(self, *, state: str | None = "aside") -> list[FileAside]:
+        """Files that are set aside (``state`` None: or were), in the order in which that was recorded."""
+        return self._files_aside(ASIDE if state is None else ASIDE.where(t.file_aside.c.state == state))
 
-    def _files_aside(self, *conditions: ColumnElement[bool]) -> list[FileAside]:
-        f = t.file_aside.c
-        fields = (
-            f.coordinator,
-            f.delivery,
-            f.relation,
-            f.place,
-            f.kind,
-            f.reason,
-            f.hint,
-            f.bytes,
-            f.waits_for,
-            f.id,
-            f.state,
-        )
-        query = (
-            select(*fields, t.batch.c.epoch, f.recorded_at)
-            .select_from(t.file_aside.outerjoin(t.batch, t.batch.c.id == f.batch))
-            .where(*conditions)
-            .order_by(f.id)
-        )
+    def count_files_aside(self, batch: int) -> int:
+        """How many files of the delivery whose first batch it is are set aside, or were."""
+        return int(self._db.read(COUNT_ASIDE, {"batch": batch})[0][0])
+
+    def _files_aside(self, query: Select[Any], values: Mapping[str, object] | None = None) -> list[FileAside]:
         return [
             FileAside(
                 **{
@@ -176,7 +176,7 @@ class Deliveries(Part):
                     "recorded_at": moment_of(row.recorded_at),
                 }
             )
-            for row in self._db.read(query)
+            for row in self._db.read(query, values)
         ]
 
     def quarantined_rows(self, *, state: str | None = "kept") -> list[QuarantinedRows]:

@@ -12,7 +12,7 @@ import datetime
 from bisect import bisect_right
 from collections import deque
 
-from sqlalchemy import Connection, func, insert, select, update
+from sqlalchemy import Connection, bindparam, func, insert, select, update
 
 from cumulus_ops.catalog import tables as t
 from cumulus_ops.catalog.database import Part, clock_s
@@ -52,7 +52,10 @@ def not_a_member(coordinator: int, epoch: int) -> InputProblem:
     )
 
 
-# Each append asks it: it is made once.
+# Each append asks these: they are made once.
+POSITION = select(t.coordinator.c.epoch, t.coordinator.c.next_sequence).where(
+    t.coordinator.c.index == bindparam("coordinator")
+)
 MEMBERS = (
     select(
         t.member.c.coordinator,
@@ -162,8 +165,7 @@ class Members(Part):
 
     def position(self, coordinator: int) -> tuple[int, int]:
         """(open epoch, next sequence) of a coordinator."""
-        c = t.coordinator.c
-        rows = self._db.read(select(c.epoch, c.next_sequence).where(c.index == coordinator))
+        rows = self._db.read(POSITION, {"coordinator": coordinator})
         if not rows:
             raise unknown_coordinator(coordinator)
         return rows[0][0], rows[0][1]

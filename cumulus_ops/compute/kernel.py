@@ -24,8 +24,10 @@ from cumulus_ops.layout.groups import Group, reorder_reads
 from cumulus_ops.layout.statements import Product, ReadPlan, StatementPlan
 from cumulus_ops.maps.columns import (
     Taken,
+    are_all,
     canonical,
     from_numbers,
+    greatest,
     take_rows,
     to_numpy,
 )
@@ -88,7 +90,7 @@ class Events:
     @cached_property
     def newest(self) -> int:
         """The highest of the versions (inclusive)."""
-        return int(self.versions.max())
+        return greatest(self.versions)
 
     def cancel(self, names: tuple[str, ...]) -> bool:
         """Whether the weights of events that agree in some columns, and in their versions, always sum to 0. Then they are nothing to whoever looks
@@ -496,10 +498,10 @@ def _build_table(
     """The delta table of the rows that add something."""
     some = columns[0] != 0
     for units in columns[1:]:
-        if some.all():
+        if are_all(some):
             break
         some |= units != 0
-    if not some.all():
+    if not are_all(some):
         rows = some.nonzero()[0]
         columns, joined, frame = [units[rows] for units in columns], joined.take(rows), frame.take(rows)
     if frame.rows == 0:

@@ -19,7 +19,7 @@ from cumulus_ops.compute.kernel import Events
 from cumulus_ops.compute.vector import Frame
 from cumulus_ops.files.log_files import OpenLog, read_fresh
 from cumulus_ops.layout.plans import ProgramPlan
-from cumulus_ops.maps.columns import stack, to_physical, whole_column
+from cumulus_ops.maps.columns import least, stack, to_physical, whole_column
 from cumulus_ops.maps.deltas import project_deltas, versions
 from cumulus_ops.maps.hashes import Hashes, hash_together, rows_of_table
 from cumulus_ops.maps.packs import Pack, open_run, unmap_files
@@ -336,7 +336,7 @@ class OwnDeltas:
         """Set the summed deltas of a map. ``final``: they will not be set again."""
         for path in [p for p in self._runs if p.map == name] if name in self._first else ():
             del self._runs[path]
-        first = int(versions(delta).min()) if len(delta) else EVER
+        first = least(versions(delta)) if len(delta) else EVER
         self._first[name] = min(first, self._first_of_others.get(name, EVER))
         self._tables[name] = delta
         if final and self._plan is not None and self._pack is not None:

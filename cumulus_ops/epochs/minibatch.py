@@ -123,7 +123,7 @@ def run_minibatch(
             on_batch(applied)
     _end_full_epoch(rt, coordinator)
     # earlier ones are looked at again, for a correction after a later one may have set them aside
-    files = len(rt.catalog.deliveries.files_aside(state=None, batch=batches[0]))
+    files = rt.catalog.deliveries.count_files_aside(batches[0])
     return _report([*map(rt.catalog.log.batch, batches[:-1]), done], time.monotonic() - started, files)
 
 

@@ -20,7 +20,9 @@ import pyarrow.compute as pc
 from cumulus_ops.maps.columns import (
     LOW,
     MOST,
+    are_all,
     from_numbers,
+    greatest,
     is_wide,
     join_limbs,
     limbs,
@@ -36,7 +38,7 @@ from cumulus_ops.maps.columns import (
     total_column,
     whole_column,
 )
-from cumulus_ops.maps.encodings import frame_of, is_number, narrow
+from cumulus_ops.maps.encodings import UINT64, frame_of, is_number, narrow
 from m3.program import Column
 
 __all__ = [
@@ -213,7 +215,7 @@ def _find_some(values: Iterable[np.ndarray]) -> np.ndarray | None:
     for units in values:
         own = units != 0
         some = own if some is None else some | own
-        if some.all():
+        if are_all(some):
             return None
     return some
 
@@ -240,9 +242,10 @@ def sum_exactly(table: pa.Table, keys: Sequence[str], values: Sequence[str]) -> 
 def _sum_by_keys(table: pa.Table, keys: Sequence[str], values: Sequence[str], *, with_zeros: bool = True) -> pa.Table:
     """The sums of ``values`` by ``keys``. Sums of int64 wrap around, and Arrow's of decimals may: of a column whose sums may
     not fit, the limbs are summed instead, as columns of their own. Rows of zeros alone are left out unless ``with_zeros``."""
+    found = dict(zip(table.schema.names, map(whole_column, table.columns), strict=True))
     summed: dict[str, np.ndarray] = {}
     for value in values:
-        column = whole_column(table[value])
+        column = found[value]
         units = None if is_wide(column.type) else to_numpy(column)
         if units is not None and (not len(units) or _find_extent(units) * len(units) < SAFE):
             summed[value] = units
@@ -251,7 +254,7 @@ def _sum_by_keys(table: pa.Table, keys: Sequence[str], values: Sequence[str], *,
     if not keys:
         sums = {name: from_numbers(units.sum(keepdims=True)) for name, units in summed.items()}
         return pa.table(sums).slice(0, 1 if len(table) else 0)
-    columns = {name: whole_column(table[name]) for name in keys}
+    columns = {name: found[name] for name in keys}
     sorted_ = _sort_groups(list(columns.values()), len(table))
     if sorted_ is not None:
         return _sum_groups(columns, summed, *sorted_, with_zeros)
@@ -298,7 +301,7 @@ def _sort_groups(columns: Sequence[pa.Array], rows: int) -> tuple[np.ndarray | N
         order = np.lexsort(packed[::-1])
         return order, find_starts(*(code[order] for code in packed))
     numbers = narrow(packed[0], 2**bits - 1)
-    if bool((numbers[1:] >= numbers[:-1]).all()):
+    if are_all(numbers[1:] >= numbers[:-1]):
         return None, find_starts(numbers)
     order = sort_codes(numbers)
     return order, find_starts(numbers[order])
@@ -442,7 +445,7 @@ def _find_extent(values: np.ndarray) -> int:
     if len(values) > FEW_ROWS:
         return max(int(values.max()), -int(values.min()))
     # Of few numbers in one look instead of two. As an unsigned number the least of int64 has its magnitude.
-    return int(np.abs(values).view(np.uint64).max())
+    return greatest(np.abs(values).view(UINT64))
 
 
 def versions(table: pa.Table) -> np.ndarray:

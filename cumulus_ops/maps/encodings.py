@@ -26,8 +26,10 @@ from cumulus_ops.maps.columns import (
     alike,
     from_numbers,
     from_words,
+    greatest,
     is_wide,
     join_words,
+    least,
     narrow_column,
     take_rows,
     to_numpy,
@@ -283,7 +285,7 @@ class Frame(NamedTuple):
 
 def extremes(numbers: np.ndarray) -> tuple[int, int]:
     """The least and the greatest of int64 numbers; 0 and 0 of none."""
-    return (int(numbers.min()), int(numbers.max())) if len(numbers) else (0, 0)
+    return (least(numbers), greatest(numbers)) if len(numbers) else (0, 0)
 
 
 def frames_of(columns: Sequence[np.ndarray]) -> list[Frame]:

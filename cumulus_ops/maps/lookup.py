@@ -18,9 +18,12 @@ import pyarrow.compute as pc
 from cumulus_ops.maps.columns import (
     LOW,
     alike,
+    are_all,
+    greatest,
     hash_columns,
     is_wide,
     join_limbs,
+    least,
     narrow_units,
     sort_codes,
     take_rows,
@@ -64,7 +67,7 @@ class Probe:
 
     def __post_init__(self) -> None:
         #: The lowest ``before``: a run whose versions are all below it needs no comparison.
-        self.latest = int(self.before.min()) if len(self.before) else 0
+        self.latest = least(self.before) if len(self.before) else 0
         #: The bound columns of numbers: int64, which are not NULL, and which fit 64 bits (None for all).
         self.numbers = {i: _read_numbers(c) for i, c in enumerate(self.bound) if is_number(c.type) or is_wide(c.type)}
 
@@ -80,7 +83,7 @@ class Probe:
     def ascends(self) -> bool:
         """Whether the requests are in the order of the first column's numbers, as many are."""
         numbers = self.numbers[0][0]
-        return bool((numbers[1:] >= numbers[:-1]).all())
+        return are_all(numbers[1:] >= numbers[:-1])
 
     @cached_property
     def hashes(self) -> dict[int, np.ndarray]:
@@ -167,7 +170,7 @@ def _sort_requests(bound: Sequence[pa.Array], rows: int) -> np.ndarray | None:
         bits += width
     if not bits:  # texts, whose part of the search code is this hash, or numbers that are all equal
         return sort_codes(hash_columns(bound, rows))
-    if bool((codes[1:] >= codes[:-1]).all()):
+    if are_all(codes[1:] >= codes[:-1]):
         return None
     return sort_codes(narrow(codes, 2**bits - 1))
 
@@ -181,7 +184,7 @@ def find(run: RunData, request: Probe) -> Found:
     same = len(parts) == width
     sorted_ = path.order < 0 or path.order in path.bound  # by versions within one key
     one_key = whole and sorted_ and (same or (hashed and not run.collisions))
-    span = _find_own(run, request)
+    span = _find_own(run, request) if rows >= FENCE_ROWS else None  # few rows are searched sooner
     hit, codes = _encode_requests(run, request, hashed, span)
     if not len(hit):
         return Found(hit, hit, hit, one_key, same)
@@ -189,15 +192,20 @@ def find(run: RunData, request: Probe) -> Found:
         return Found(hit, np.zeros(len(hit), np.int64), np.full(len(hit), rows), one_key, same)
     # The columns of the path are bits of the code, the first one the highest. A lookup that knows only the first of them
     # wants all codes from its own, with zeros for the rest, to the same with ones: a range of rows.
-    codes = codes.astype(run.codes.data.dtype, copy=False)
-    low = search_codes(run, run.codes, codes, "left")
+    data = run.codes.data
+    codes = codes.astype(data.dtype, copy=False)
     free = 0 if hashed else parts[-1].shift  # bits that are not asked for
     # Of few rows a second search for few takes less time than to see what is where the first one ends.
-    if free or (rows < FENCE_ROWS and len(hit) < MANY):
+    few = rows < FENCE_ROWS and len(hit) < MANY
+    if few or free:
         last = codes | ((1 << free) - 1) if free else codes
-        high = search_codes(run, run.codes, last, "right")
+        if few and run.codes.is_verified:
+            low, high = data.searchsorted(codes), data.searchsorted(last, "right")
+        else:
+            low, high = search_codes(run, run.codes, codes, "left"), search_codes(run, run.codes, last, "right")
         there = (high > low).nonzero()[0]
         return Found(hit[there], low[there], high[there], one_key, same)
+    low = search_codes(run, run.codes, codes, "left")
     # Many keys are not there: those with no row of their code leave here, before the second search.
     there = (run.codes.at(np.minimum(low, rows - 1)) == codes).nonzero()[0]
     hit, low = hit[there], low[there]
@@ -207,8 +215,8 @@ def find(run: RunData, request: Probe) -> Found:
 
 def _find_own(run: RunData, request: Probe) -> slice | None:
     """The requests whose first column may be in the run's frame, None for all: of the many ranges of a large copy each is asked for its own ones only."""
-    if run.rows < FENCE_ROWS or not run.search.parts or not request.bound or request.leading is None:
-        return None  # of few rows, or not known
+    if not run.search.parts or not request.bound or request.leading is None:
+        return None  # not known
     frame = run.search.parts[0].frame
     first = int(request.leading.searchsorted(frame.base))
     last = int(request.leading.searchsorted(min(frame.base + frame.largest, INT64_MAX), "right"))
@@ -226,19 +234,21 @@ def _encode_requests(run: RunData, request: Probe, hashed: bool, span: slice | N
             valid, fits = (None if known is None else known[span] for known in (valid, fits))
         # What is below the frame wraps around to a large offset: one comparison tells both sides. It matters, since an offset with
         # more bits than the part has would spill into the column before it, and find another key.
-        offsets = part.frame.codes(numbers, valid)
-        inside = offsets <= part.frame.largest
+        base, largest, shift = part.operands
+        offsets = (numbers - base).view(UINT64)
         if part.frame.null is not None:
             # The offset that stands for NULL is that of a number, too, one above the largest: asking for it finds no NULL.
-            some = part.frame.codes(numbers) < part.frame.null
-            inside &= some if valid is None else some | ~valid
-        elif valid is not None:
-            inside &= valid
+            inside = offsets < largest
+            if valid is not None:
+                inside |= ~valid
+                offsets = np.where(valid, offsets, largest)
+        else:
+            inside = offsets <= largest if valid is None else (offsets <= largest) & valid
         if fits is not None:
             inside &= fits  # a number beyond 64 bits is in no frame
         fit = inside if fit is None else fit & inside
         if part.bits:
-            own = offsets << part.shift if part.shift else offsets
+            own = offsets << shift if part.shift else offsets
             codes = own if codes is None else codes | own
     if hashed:
         hashes = request.hash_from(len(run.search.parts))
@@ -345,7 +355,7 @@ def _add_run(run: RunData, request: Probe, totals: Mapping[str, _Total]) -> None
         return
     found = _cut_at_versions(run, request, found)
     counts = found.high - found.low
-    if run.unique or (len(counts) and counts.max() == 1):
+    if run.unique or (len(counts) and greatest(counts) == 1):
         for name, total in totals.items():
             total.add(found.hit, run.units(name, found.low))
     elif counts.sum() > len(run) and not any(total.exact for total in totals.values()):
@@ -375,7 +385,7 @@ def _cut_at_versions(run: RunData, request: Probe, found: Found) -> Found:
     """Of ranges that are one key each: those of the right key, cut at the request's version; empty ones left out."""
     if not found.same:
         same = equal_keys(run, request, found.hit, found.low)
-        found = found if same.all() else found.only(same)
+        found = found if are_all(same) else found.only(same)
     if run.newest < request.latest:  # most runs are from before the batch: no version is read
         return found
     if run.unique:
@@ -483,12 +493,12 @@ def _pair_rows(run: RunData, request: Probe, found: Found, *, later: bool = Fals
     if later or run.newest >= request.latest:
         early = run.versions.units(rows) < request.before[requested]
         chosen = ~early if later else early
-        if not chosen.all():
+        if not are_all(chosen):
             requested, rows = requested[chosen], rows[chosen]
     if found.same:
         return requested, rows
     same = equal_keys(run, request, requested, rows)
-    return (requested, rows) if same.all() else (requested[same], rows[same])
+    return (requested, rows) if are_all(same) else (requested[same], rows[same])
 
 
 def spread(items: np.ndarray, first: np.ndarray, counts: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -24,6 +24,7 @@ import pyarrow.compute as pc
 
 from cumulus_ops.catalog.records import Run
 from cumulus_ops.maps.columns import (
+    are_all,
     from_numbers,
     hash_columns,
     narrow_column,
@@ -35,6 +36,7 @@ from cumulus_ops.maps.columns import (
 from cumulus_ops.maps.deltas import PLUS, SAFE, VERSION, digits_of, join_digits, map_of, sum_deltas, value_column
 from cumulus_ops.maps.encodings import (
     NAMES,
+    UINT64,
     Array,
     Column,
     Frame,
@@ -112,6 +114,12 @@ class Part:
     frame: Frame
     shift: int
     bits: int
+
+    @cached_property
+    def operands(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """The frame's base and largest offset, and the shift, for numpy: to make them of Python's numbers takes as long as to go through a few dozen, and a run is
+        searched many times."""
+        return np.array(self.frame.base), np.array(self.frame.largest, UINT64), np.array(self.shift, UINT64)
 
 
 @dataclass
@@ -295,7 +303,7 @@ def build_run(delta: pa.Table, path: AccessPath) -> RunData:
 def _compare_neighbours(codes: np.ndarray, hashed: Sequence[pa.Array], order: np.ndarray | None) -> tuple[bool, bool]:
     """Whether each code is there once; and whether rows of one code differ in a column that has a hash in it."""
     equal = codes[1:] == codes[:-1]
-    if not equal.any():
+    if not np.count_nonzero(equal):
         return True, False
     if not hashed:
         return False, False
@@ -360,10 +368,10 @@ def _build_codes(
 
 def _sort_rows(codes: np.ndarray, versions: np.ndarray, by: pa.Array | None) -> np.ndarray | None:
     """The rows in the order of their codes, of the values ``by`` if there are any, and of their versions; None if they are."""
-    if by is None and (len(versions) == 0 or versions.min() == versions.max()):
+    if by is None and (len(versions) == 0 or (versions[0] == versions[-1] and are_all(versions == versions[0]))):
         # The deltas of one batch share a version, and often come sorted: then it takes one look, or one sort instead of two.
-        return None if bool((codes[1:] >= codes[:-1]).all()) else sort_codes(codes)
-    if bool((codes[1:] > codes[:-1]).all()):  # and so no two rows have one code
+        return None if are_all(codes[1:] >= codes[:-1]) else sort_codes(codes)
+    if are_all(codes[1:] > codes[:-1]):  # and so no two rows have one code
         return None
     if by is None:
         return np.lexsort((versions, codes))

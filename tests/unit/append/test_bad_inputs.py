@@ -101,7 +101,7 @@ def test_a_bad_file_holds_up_nobody(tmp_path: Path, begin: int) -> None:
         delivery = dataclasses.replace(drop_delivery(project, drop), source=f"source {number}")
         batches = append_delivery(project, catalog, 0, delivery)
         found = [catalog.log.batch(batch) for batch in batches]
-        asides = [aside for batch in batches for aside in catalog.deliveries.files_aside(batch=batch)]
+        asides = [aside for aside in catalog.deliveries.files_aside() if aside.delivery == delivery.name]
         rows = sum(b.inserts + b.deletes for b in found) - 1, sum(b.quarantined for b in found)
         expected = (0, 0) if case.accepted is None else (case.accepted, case.rows - case.accepted)
         if rows != expected or len(asides) != (case.accepted is None) or not all(a.hint for a in asides):
