@@ -102,6 +102,13 @@ class Checks:
         return checked
 
 
+@functools.lru_cache(maxsize=256)
+def _meanings(more: tuple[tuple[str, str], ...]) -> tuple[pa.Array, pa.Array]:
+    """The words that may stand for an operation, ``more`` of a relation among them, and the signs that they mean."""
+    meanings = {word: SIGNS[op] for word, op in {**{word.upper(): op for word, op in more}, **OP_WORDS}.items()}
+    return pa.array(meanings), pa.array(meanings.values(), pa.int8())
+
+
 class _Piece:
     """Collects a reason for each bad row while casting column after column. ``after``: the last event of the pieces before."""
 
@@ -189,9 +196,7 @@ class _Piece:
                 hint = "write I or D as text"
                 raise InputProblem("column op is not text", kind="wrong-type", place=self.place, hint=hint)
             column = pc.dictionary_encode(pc.cast(column, pa.string()))
-        more = {} if isinstance(self.raw.ops, str) else {word.upper(): op for word, op in self.raw.ops.items()}
-        meanings = {word: SIGNS[op] for word, op in {**more, **OP_WORDS}.items()}
-        words, signs_of = pa.array(meanings), pa.array(meanings.values(), pa.int8())
+        words, signs_of = _meanings(() if isinstance(self.raw.ops, str) else tuple(self.raw.ops.items()))
         chunks = []
         for chunk in column.chunks:
             spelled = pc.utf8_upper(pc.utf8_trim_whitespace(chunk.dictionary))

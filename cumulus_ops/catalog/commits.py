@@ -123,6 +123,10 @@ def _select_switching() -> Select[Any]:
 
 
 CROWDED, UNSETTLED, LIVE, SWITCHING = _select_crowded(), _select_unsettled(), _select_live(), _select_switching()
+LIVE_FROM = LIVE.where(
+    (t.batch.c.epoch > bindparam("epoch"))
+    | (t.batch.c.epoch == bindparam("epoch")) & (t.batch.c.ticket >= bindparam("ticket"))
+)
 _THIS = t.batch.c.id == bindparam("this")
 MINE = select(t.batch.c.epoch, t.batch.c.ticket, t.batch.c.unended).where(_THIS)
 STATE = select(t.batch.c.state).where(_THIS)
@@ -440,13 +444,13 @@ class Commits(Part):
             after: only those applied after this commit (exclusive).
             place: only those at or after this place in the order, an (epoch, ticket).
         """
-        query, b = LIVE, t.batch.c
+        query, values = LIVE, {"at": at, "after": after}
         if place is not None:
-            query = query.where(or_(b.epoch > place[0], (b.epoch == place[0]) & (b.ticket >= place[1])))
+            query, values = LIVE_FROM, {**values, "epoch": place[0], "ticket": place[1]}
         width = len(BATCH_FIELDS)
         found: dict[int, Clock] = {}
         entries = []
-        for row in self._db.read(query, {"at": at, "after": after}):
+        for row in self._db.read(query, values):
             number = row[width]
             if number not in found:
                 found[number] = _clock(*row[width + 1 :])

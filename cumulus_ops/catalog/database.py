@@ -113,12 +113,13 @@ every pair against each other, statement by statement: it must end as if one had
 from __future__ import annotations
 
 import datetime
-import importlib
 import time
 from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import AbstractContextManager
+from functools import lru_cache
+from importlib import import_module
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 from sqlalchemy import (
     URL,
@@ -456,8 +457,12 @@ def insert_new(connection: Connection, into: Table, values: Sequence[Mapping[str
     """Insert the rows that are not there yet; returns how many, if it is one or none."""
     if not values:
         return 0
-    dialect = importlib.import_module(f"sqlalchemy.dialects.{connection.dialect.name}")
-    return int(connection.execute(dialect.insert(into).on_conflict_do_nothing(), values).rowcount)
+    return int(connection.execute(_make_insert(connection.dialect.name, into), values).rowcount)
+
+
+@lru_cache(maxsize=64)
+def _make_insert(dialect: str, into: Table) -> Executable:
+    return cast(Executable, import_module(f"sqlalchemy.dialects.{dialect}").insert(into).on_conflict_do_nothing())
 
 
 def not_initialised(place: str = "") -> SetupProblem:

@@ -78,7 +78,7 @@ class Events:
     frame: Frame
     versions: np.ndarray
     weights: np.ndarray
-    filtered: dict[tuple[Scalar, ...], Events] = field(default_factory=dict)
+    filtered: dict[tuple[Scalar, ...], tuple[Events, ...]] = field(default_factory=dict)  # none of them: all pass
     products: dict[tuple[Scalar, ...], _Units] = field(default_factory=dict)
     groups: dict[tuple[Scalar, ...], Groups | None] = field(default_factory=dict)
     sums: dict[tuple[int, tuple[Scalar, ...]], np.ndarray] = field(default_factory=dict)
@@ -126,8 +126,9 @@ class Events:
         if found is None:
             rows = select(conditions, self.frame)
             assert rows is not None
-            found = self.filtered[conditions] = self if len(rows) == self.frame.rows else self.at(rows)
-        return found
+            # Itself would be a cycle, which the garbage collector alone ends: until then all that was found for the events stayed in memory.
+            found = self.filtered[conditions] = () if len(rows) == self.frame.rows else (self.at(rows),)
+        return found[0] if found else self
 
     def at(self, rows: np.ndarray) -> Events:
         """The events at the given positions."""

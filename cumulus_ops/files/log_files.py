@@ -356,14 +356,17 @@ class Fresh(Generic[T]):
     def __init__(self, limit: int, room: int = 0) -> None:
         self._limit, self._room = limit, room
         self._found: dict[str, tuple[T, int]] = {}
+        self._taken = 0
         self._lock = Lock()
 
     def put(self, path: str, found: T, size: int = 0) -> None:
         """Remember it; what was remembered first goes when there is too much."""
         with self._lock:
+            self._drop(path)
             self._found[path] = found, size
-            while len(self._found) > self._limit or sum(size for _, size in self._found.values()) > self._room:
-                del self._found[next(iter(self._found))]
+            self._taken += size
+            while len(self._found) > self._limit or self._taken > self._room:
+                self._drop(next(iter(self._found)))
 
     def look(self, path: str) -> T | None:
         """What is remembered, None if nothing is."""
@@ -373,12 +376,18 @@ class Fresh(Generic[T]):
     def take(self, path: str) -> T | None:
         """What is remembered, None if nothing is; it is not any more."""
         with self._lock:
-            return self._found.pop(path, (None, 0))[0]
+            return self._drop(path)
 
     def clear(self) -> None:
         """Forget all."""
         with self._lock:
             self._found.clear()
+            self._taken = 0
+
+    def _drop(self, path: str) -> T | None:
+        found, size = self._found.pop(path, (None, 0))
+        self._taken -= size
+        return found
 
 
 #: The rows of files that were written at once. Those of 86,000 events take 12 MB, and reading them back took 6 of the 25 ms in which Q6 was applied.

@@ -295,7 +295,7 @@ def build_run(delta: pa.Table, path: AccessPath) -> RunData:
         *((span.base, span.base + span.largest) if len(delta) else (0, 0)),
         unique,
         collides,
-        {name[1:]: _sum_magnitudes(column, frames.get(name)) for name, column in values.items()},
+        {name[1:]: _sum_magnitudes(column, numbers.get(name), frames.get(name)) for name, column in values.items()},
         codes[::FENCE_ROWS].copy() if stored is not None else codes[:0],
     )
 
@@ -318,11 +318,11 @@ def _take_sorted(column: pa.Array, order: np.ndarray | None) -> pa.Array:
     return column if order is None else take_rows(column, order)
 
 
-def _sum_magnitudes(column: pa.Array, frame: Frame | None) -> float:
-    """The sum of the magnitudes of a value column; ``frame`` is that of its numbers, None of wide ones."""
-    if frame is None:
+def _sum_magnitudes(column: pa.Array, units: np.ndarray | None, frame: Frame | None) -> float:
+    """The sum of the magnitudes of a value column; ``units`` and ``frame`` are its numbers and theirs, None of wide ones."""
+    if units is None or frame is None:
         return float(np.abs(pc.cast(column, pa.float64()).to_numpy(zero_copy_only=False)).sum())
-    units, low, high = to_numpy(column), frame.base, frame.base + frame.largest
+    low, high = frame.base, frame.base + frame.largest
     if max(-low, high) * len(units) >= SAFE:
         units = units.astype(np.float64)
     return float((np.abs(units) if low < 0 else units).sum())

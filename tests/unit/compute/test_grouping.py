@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gc
+import weakref
 from collections import Counter
 from unittest.mock import patch
 
@@ -15,6 +17,8 @@ from cumulus_ops.compute import grouping
 from cumulus_ops.compute.grouping import group_rows
 from cumulus_ops.compute.kernel import Events
 from cumulus_ops.compute.vector import Frame
+from m3.datatypes import BOOL, INT
+from m3.scalars import Call, Const, Var
 
 ROW = st.tuples(st.integers(-3, 3), st.sampled_from([None, "", "a", "b"]), st.sampled_from([None, 0, 7]))
 
@@ -67,3 +71,18 @@ def test_events_cancel_if_those_that_look_alike_sum_to_zero(
     for (number, text, version), weight in weighted:
         sums[version, *(value for name, value in (("n", number), ("t", text)) if name in names)] += weight
     assert events.cancel(names) == (not any(sums.values()))
+
+
+def test_events_are_gone_as_soon_as_nobody_has_them() -> None:
+    """All pass the filter: if they remembered themselves, they and all that is found for them would wait for the garbage collector."""
+    condition = Call("ge", (Var("k", INT), Const(0, INT)), BOOL)
+    events = Events(Frame({"k": pa.array([0, 1])}, 2), np.zeros(2, np.int64), np.ones(2, np.int64))
+    gc.disable()
+    try:
+        assert events.where((condition,)) is events
+        assert events.where((condition,)) is events
+        gone = weakref.ref(events)
+        del events
+        assert gone() is None
+    finally:
+        gc.enable()
