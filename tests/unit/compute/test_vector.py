@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime
 import math
+import operator
 from collections.abc import Mapping, Sequence
 from decimal import Decimal
 from functools import cache
@@ -278,3 +279,24 @@ def test_many_rows_of_which_some_fail(failing: int) -> None:
     ):
         for attempt in (call("fails", scalar), call("attempt", scalar)):
             compare(attempt, given_, [reference(attempt, row) for row in rows])
+
+
+COMPARED = {
+    "eq": operator.eq, "ne": operator.ne, "lt": operator.lt, "le": operator.le, "gt": operator.gt, "ge": operator.ge,
+}  # fmt: skip
+
+
+@given(st.sampled_from([*COMPARED]), st.integers(0, 20), st.booleans(), st.data())
+def test_integers_are_compared_at_any_two_scales(op: str, digits: int, swapped: bool, data: st.DataObject) -> None:
+    coarse = data.draw(st.lists(st.none() | edges | units | st.integers(-9, 9), min_size=1, max_size=5))
+    near = [x if x is None else max(INT64_MIN, min(INT64_MAX, x * 10**digits)) for x in coarse]
+    fine = [data.draw(st.sampled_from([x, None]) | st.integers(-2, 2).map(lambda by, x=x: min(INT64_MAX, max(INT64_MIN, (x or 0) + by))) | edges) for x in near]  # fmt: skip
+    a, b = (coarse, decimal(38, 2)), (fine, decimal(38, 2 + digits))
+    expected = [
+        None if x is None or y is None else COMPARED[op](*((y, x * 10**digits) if swapped else (x * 10**digits, y)))
+        for x, y in zip(coarse, fine, strict=True)
+    ]
+    (left, left_type), (right, right_type) = (b, a) if swapped else (a, b)
+    node = call(op, Var("a", left_type.with_null()), Var("b", right_type.with_null()))
+    frame = Frame({"a": pa.array(left, pa.int64()), "b": pa.array(right, pa.int64())}, len(left))
+    assert evaluate(node, frame).to_pylist() == expected
