@@ -608,8 +608,11 @@ def encode_within(
 
 def _list_distinct(codes: np.ndarray) -> tuple[np.ndarray, np.ndarray] | None:
     """(distinct codes, ascending; each row's place among them), if they are few."""
-    # Most columns of many numbers are found out by a few rows. Not by the first ones: in a column that nearly ascends, as keys do, these are few.
-    if len(np.unique(codes[:: max(1, len(codes) // (2 * LISTED))])) > LISTED:
+    # Most columns of many numbers are found out by their first rows, and others by some from everywhere: an ascending key has few at first.
+    if len(np.unique(codes[: 2 * LISTED])) > LISTED:
+        return None
+    step = len(codes) // (8 * LISTED)
+    if step > 1 and len(np.unique(codes[::step])) > LISTED:
         return None
     encoded = pa.array(codes).dictionary_encode()
     distinct = encoded.dictionary.to_numpy()

@@ -270,7 +270,8 @@ def build_run(delta: pa.Table, path: AccessPath) -> RunData:
     packed = {part.key: part for part in search.parts}
     versions, span = numbers[VERSION], frames[VERSION]
     # Where the ordering column is among the parts of the code, the code's own order is that column's, too.
-    order = _sort_rows(codes, versions, keys[path.order] if path.order >= 0 and path.order not in packed else None)
+    by = keys[path.order] if path.order >= 0 and path.order not in packed else None
+    order = _sort_rows(codes, search.bits, versions, span, by)
     if order is not None:
         codes = codes[order]
     unique, collides = _compare_neighbours(codes, [keys[i] for i in path.bound[len(search.parts) :]], order)
@@ -366,13 +367,20 @@ def _build_codes(
     return search, narrow(codes, (1 << search.bits) - 1)
 
 
-def _sort_rows(codes: np.ndarray, versions: np.ndarray, by: pa.Array | None) -> np.ndarray | None:
-    """The rows in the order of their codes, of the values ``by`` if there are any, and of their versions; None if they are."""
-    if by is None and (len(versions) == 0 or (versions[0] == versions[-1] and are_all(versions == versions[0]))):
-        # The deltas of one batch share a version, and often come sorted: then it takes one look, or one sort instead of two.
-        return None if are_all(codes[1:] >= codes[:-1]) else sort_codes(codes)
-    if are_all(codes[1:] > codes[:-1]):  # and so no two rows have one code
+def _sort_rows(
+    codes: np.ndarray, bits: int, versions: np.ndarray, span: Frame, by: pa.Array | None
+) -> np.ndarray | None:
+    """The rows in the order of their codes, which have so many ``bits``, of the values ``by`` if there are any, and of their versions, whose frame is ``span``;
+    None if they are."""
+    width = span.largest.bit_length()
+    if (by is not None or width) and are_all(codes[1:] > codes[:-1]):  # and so no two rows have one code
         return None
+    if by is None and bits + width <= CODE_BITS:
+        # The deltas of one batch share a version, or have one for each relation: code and version are one number, and take one sort instead of two. Often they
+        # come sorted, and then one look.
+        if width:
+            codes = narrow(codes.astype(np.uint64) << width | span.codes(versions), (1 << (bits + width)) - 1)
+        return None if are_all(codes[1:] >= codes[:-1]) else sort_codes(codes)
     if by is None:
         return np.lexsort((versions, codes))
     places = to_numpy(pc.rank(by, sort_keys="ascending", tiebreaker="dense").cast(pa.int64()))  # NULL is last
