@@ -534,6 +534,7 @@ class Database:
     def close(self) -> None:
         """Release all connections."""
         self.engine.dispose()
+        self.reader = _reader_of(self.engine)  # which has another pool now
 
     def begin(self) -> AbstractContextManager[Connection]:
         """A transaction that writes: see the head of this module."""

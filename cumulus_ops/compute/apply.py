@@ -238,7 +238,7 @@ def applying(task: ApplyTask, loaded: Loaded, part: Part = WHOLE) -> Compute:
 
 @lru_cache(maxsize=64)
 def read_columns(plan: ProgramPlan, maps: frozenset[str]) -> dict[str, set[str]]:
-    """The columns of events that the statements of some maps look at, by relation: of a level fewer than of the program, and each level reads them again."""
+    """The columns of events that the statements of some maps look at, by relation: of a level fewer than of the program, and on Spark each level reads them again."""
     found: dict[str, set[str]] = {}
     for statement in (s for name in maps for s in plan.statements[name] if s.relation in plan.ranks):
         found.setdefault(statement.relation, set()).update(used_columns(plan, statement))

@@ -524,13 +524,14 @@ class InProcess:
         self, step: ApplyTask | RefreshTask | CorrectTask, threads: int, pool: ThreadPoolExecutor
     ) -> StepResult:
         results: list[StepResult] = []
-        # What maps of several levels have in common is found once, as in a whole step.
-        parts = [(i, threads) for i in range(threads)]
-        shared = {part: computing(step, maps_of(step), part) for part in parts}
+        shared: dict[Part, Compute] = {}  # what maps of several levels have in common is found once, as in a whole step
 
         def run(portions: list[PortionTask]) -> Iterable[NewRun]:
             if any(portion.part == WHOLE for portion in portions):
                 shared.clear()  # it loads all of the events
+            else:
+                new = [portion.part for portion in portions if portion.part not in shared]
+                shared.update({part: computing(step, maps_of(step), part) for part in new})
             calls = [partial(_do_step, portion, shared.get(portion.part)) for portion in portions]
             results.extend(done := _run_beside(pool, calls))
             return (written for result in done for written in result.runs)

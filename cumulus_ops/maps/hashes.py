@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from functools import cached_property, lru_cache
+from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
@@ -269,80 +269,32 @@ class _Sums:
         everything = range(len(self._segments))
         if not everything:
             return []
-        totals = (
-            self._sum_alone()
-            if self._are_long
-            else _sum_products(self._spread(self._weights, everything), *self._units(everything))
-        )
+        totals = self._sum(self._weights, everything)
         contents = self._with_versions(totals) if with_versions else [0] * len(totals)
         return [*zip(contents, totals, strict=True)]
 
-    @property
-    def _are_long(self) -> bool:
-        return sum([len(segment.units) for segment in self._segments]) >= LONG * len(self._segments)
-
-    def _sum_alone(self) -> list[int]:
-        """The sum of each segment by itself: of many rows that takes half of the time, since nothing is put together."""
+    def _sum(self, weights: np.ndarray, chosen: Sequence[int]) -> list[int]:
+        """The sum of each of some segments, whose rows count by ``weights``, which have all rows of all blocks."""
+        if sum([len(segment.units) for segment in self._segments]) < LONG * len(self._segments):
+            return _sum_products(self._spread(weights, chosen), *self._units(chosen))
+        # Each by itself: of many rows that takes half of the time and less, since nothing is put together.
+        low, high = _halve(weights)
         found = []
-        for segment in self._segments:
-            low, high = self._halves_of(segment)
-            found.append(_sum_product(low, high, to_numpy(segment.units)))
+        for segment in (self._segments[s] for s in chosen):
+            rows = slice(self._ends[segment.block], self._ends[segment.block + 1])
+            found.append(_sum_product(low[rows], high[rows], to_numpy(segment.units)))
         return found
-
-    @cached_property
-    def _halves(self) -> tuple[np.ndarray, np.ndarray]:
-        return _halve(self._weights)
-
-    def _halves_of(self, segment: _Segment) -> tuple[np.ndarray, np.ndarray]:
-        rows = slice(self._ends[segment.block], self._ends[segment.block + 1])
-        low, high = self._halves
-        return low[rows], high[rows]
-
-    def _sum_by_version(self, place: int, total: int, versions: np.ndarray) -> int | None:
-        """The sum of a long segment whose rows have few versions, None of many. A batch has a version for each relation: to sum what has
-        each of them takes a tenth of weighing each row by its own."""
-        segment = self._segments[place]
-        versions = versions[self._ends[segment.block] : self._ends[segment.block + 1]]
-        distinct = _list_few(versions)
-        if distinct is None:
-            return None
-        (low, high), units = self._halves_of(segment), to_numpy(segment.units)
-        content, left = 0, total
-        for version in distinct[1:]:
-            sum_ = _sum_product(low, high, np.where(versions == version, units, 0))
-            content += sum_ * _weigh_version(version)
-            left -= sum_
-        return content + left * _weigh_version(distinct[0])
 
     def _with_versions(self, totals: Sequence[int]) -> list[int]:
         versions = to_numpy(pa.concat_arrays([self._tables[i].versions for i, _ in self._blocks]))
         lowest, highest = (of.reduceat(versions, self._ends[:-1]).tolist() for of in (np.minimum, np.maximum))
         found = [total * _weigh_version(lowest[s.block]) for total, s in zip(totals, self._segments, strict=True)]
         several = [place for place, s in enumerate(self._segments) if lowest[s.block] != highest[s.block]]
-        if self._are_long:
-            for place in [*several]:
-                content = self._sum_by_version(place, totals[place], versions)
-                if content is not None:
-                    found[place] = content
-                    several.remove(place)
         if several:
-            weights = _multiply(self._spread(self._weights, several), _weigh_versions(self._spread(versions, several)))
-            for place, content in zip(several, _sum_products(weights, *self._units(several)), strict=True):
+            weights = _multiply(self._weights, _weigh_versions(versions))
+            for place, content in zip(several, self._sum(weights, several), strict=True):
                 found[place] = content
         return found
-
-
-#: So many versions are few.
-FEW_VERSIONS = 8
-
-
-def _list_few(versions: np.ndarray) -> list[int] | None:
-    """The distinct versions, None if they are many."""
-    found: list[int] = []
-    while len(versions) and len(found) < FEW_VERSIONS:
-        found.append(int(versions[0]))
-        versions = versions[versions != versions[0]]
-    return None if len(versions) else found
 
 
 def _weigh_blocks(tables: Sequence[Rows], blocks: Sequence[Block]) -> np.ndarray:

@@ -150,11 +150,11 @@ def _find_nearest(read: _Read) -> tuple[np.ndarray, pa.Array]:
 
 
 def _order_entries(read: _Read) -> np.ndarray:
-    """The entries by their requests and places. Those of each run are in this order already: as one number of both they are pieces to merge."""
+    """The entries by their requests and places. For the least, those of each run are in this order already: as one number of both they are pieces to merge."""
     frame = frame_of(read.places, None)
     assert frame is not None  # without NULL there always is one
     bits = frame.largest.bit_length()
-    if int(read.request.max()) >> (63 - bits):
+    if int(read.request.max()).bit_length() + bits > 64:
         return np.lexsort((read.places, read.request))
     return sort_codes(read.request.astype(np.uint64) << bits | frame.codes(read.places))
 

@@ -273,6 +273,7 @@ def test_a_file_that_cannot_be_read_is_set_aside_and_the_rest_goes_on(project: P
     (aside,) = catalog.deliveries.files_aside()
     assert (aside.relation, aside.place, aside.epoch) == ("right", str(drop / "right.parquet"), 0)
     assert aside.hint
+    assert catalog.deliveries.count_files_aside(batches[0]) == 1
 
 
 def test_a_file_that_turns_out_to_be_damaged_leaves_nothing_behind(project: Project, catalog: Catalog) -> None:

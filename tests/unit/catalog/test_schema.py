@@ -51,6 +51,13 @@ def test_migrating_again_keeps_everything(tmp_path: Path) -> None:
     catalog.close()
 
 
+def test_who_reads_has_the_connections_that_closing_releases(tmp_path: Path) -> None:
+    catalog = make_catalog(tmp_path)
+    for _ in range(2):
+        assert catalog.database.reader.pool is catalog.database.engine.pool
+        catalog.close()
+
+
 def test_processes_may_migrate_and_register_at_once(tmp_path: Path) -> None:
     with multiprocessing.get_context("spawn").Pool(3) as pool:
         pool.map(migrate_and_register, [url_of(tmp_path)] * 6, chunksize=1)

@@ -37,6 +37,7 @@ GROUP = Group("m", (Column("g", INT.with_null()), Column("x", INT.with_null())),
 M = value_column("m")
 TYPES: dict[str, tuple[pa.DataType, Callable[[int], object]]] = {
     "int": (pa.int64(), lambda i: i - 3),
+    "far": (pa.int64(), lambda i: (i - 3) * 2**61),  # the difference of two takes 64 bits
     "string": (pa.string(), lambda i: "" if i == 0 else chr(96 + i) * (1 + i % 2)),
     "date": (pa.date32(), lambda i: datetime.date(1969, 12, 29) + datetime.timedelta(i)),
     "timestamp": (pa.timestamp("us"), lambda i: datetime.datetime(2020, 1, 1) + datetime.timedelta(0, i)),

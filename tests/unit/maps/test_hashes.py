@@ -16,7 +16,6 @@ from hypothesis import strategies as st
 from cumulus_ops.maps.columns import WIDE, to_column
 from cumulus_ops.maps.deltas import PLACE, VERSION, project_deltas, sum_deltas
 from cumulus_ops.maps.hashes import (
-    FEW_VERSIONS,
     PRIME,
     Hashes,
     Rows,
@@ -209,7 +208,7 @@ def test_a_run_of_nothing_has_no_hash_but_zero() -> None:
     assert rows_of_table(delta).hashes() == Hashes(0, 0)
 
 
-@pytest.mark.parametrize("versions", [2, 3, FEW_VERSIONS, FEW_VERSIONS + 1, 400])
+@pytest.mark.parametrize("versions", [2, 9, 400])
 def test_many_rows_of_some_versions_have_the_hash_of_those_of_each(versions: int) -> None:
     rows = 20_000  # more than are hashed at a time
     at = np.arange(rows) * 7 % versions + (1 << EPOCH_SHIFT)
