@@ -5,21 +5,23 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 from threading import Barrier
+from unittest.mock import Mock
 
 import pytest
 
 from cumulus_ops.catalog.records import Run
-from cumulus_ops.compute import steps
+from cumulus_ops.compute import apply, steps
 from cumulus_ops.compute.apply import ApplyTask
 from cumulus_ops.compute.portions import PortionTask, compute_portion
-from cumulus_ops.compute.reading import opened_runs
+from cumulus_ops.compute.reading import load_events, opened_runs
+from cumulus_ops.compute.refresh import RefreshTask
 from cumulus_ops.compute.steps import InProcess, MergeTask, Tier, run_step, verdict
 from cumulus_ops.layout.plans import plan_program
 from cumulus_ops.project.errors import IntegrityProblem
 from m3 import compile_views
 from m3.datatypes import INT
 from m3.program import Column, Relation
-from tests.support.staging import summed, visible, write_batch
+from tests.support.staging import in_process, summed, visible, write_batch
 
 SALE, PRICE = (Relation(name, (Column("k", INT), Column("v", INT))) for name in ("sale", "price"))
 VIEW = "SELECT sale.k % 7 AS k, SUM(sale.v * price.v) AS s FROM sale, price WHERE sale.k = price.k GROUP BY sale.k % 7"
@@ -50,6 +52,29 @@ def test_portions_run_at_the_same_time_and_share_the_memory(task: ApplyTask, mon
     assert MEMORY // 4 in limits, "what both remember is one memory"
     assert MEMORY // 8 not in limits, "what both remember is one memory"
     assert summed(task.plan, task.root, found.runs) == summed(task.plan, task.root, run_step(task).runs)
+
+
+#: Two levels of a refresh meet the sales themselves: those of the highest prices, and those of the highest sums of these.
+NESTED = """
+WITH top AS (SELECT k, MAX(v) AS v FROM sale GROUP BY k),
+     best AS (SELECT sale.k, SUM(sale.v * top.v) AS s FROM sale, top WHERE sale.k = top.k GROUP BY sale.k),
+     most AS (SELECT k, MAX(s) AS s FROM best GROUP BY k)
+SELECT sale.k, SUM(sale.v * most.s) AS s FROM sale, most WHERE sale.k = most.k GROUP BY sale.k
+"""
+
+
+def test_levels_of_a_refresh_read_the_events_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    plan = plan_program(compile_views("test", (SALE,), {"view": NESTED}), "batch")
+    batch = write_batch(plan, tmp_path, 1, [("sale", 1, (n % 30, n)) for n in range(ROWS)])
+    applied = visible(in_process(ApplyTask(plan, tmp_path, batch, ())), 1)
+    task = RefreshTask(plan, tmp_path, applied, 0, (batch,), (), -1, 0)
+    levels = {plan.level_of[n] for n in plan.refreshed for s in plan.statements[n] if s.relation == "sale"}
+    assert len(levels) > 1
+    expected = summed(plan, tmp_path, run_step(task).runs)
+    reads = Mock(side_effect=load_events)
+    monkeypatch.setattr(apply, "load_events", reads)
+    assert summed(plan, tmp_path, InProcess(2, 2).run(task).runs) == expected
+    assert reads.call_count == 2  # by each thread
 
 
 @pytest.mark.parametrize(("rows", "portions"), [(4 * ROWS, 0), (2 * ROWS, 2), (ROWS, 4)])
