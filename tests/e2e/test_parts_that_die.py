@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import signal
 import threading
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -119,7 +120,7 @@ def test_a_server_that_is_killed_and_away_for_a_while(
 
     def kill(number: int) -> str:
         if number in (20, 40):
-            server.out(signal.SIGKILL if number == 20 else signal.SIGQUIT, 0.5)
+            server.out(signal.SIGKILL if number == 20 else signal.SIGQUIT, lambda: time.sleep(0.5))
             away.set()
         return ""
 

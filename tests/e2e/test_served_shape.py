@@ -81,8 +81,8 @@ class Served:
         found[0].kill()
 
     def kill_the_database(self) -> None:
-        """It is started again."""
-        self._server.out(signal.SIGKILL, 0.0)
+        """It is started again when somebody has missed it: who computes meanwhile needs no connection, and an idle one is replaced without a word."""
+        self._server.out(signal.SIGKILL, self._server.refuse_one)
 
     def kill_who_works(self) -> None:
         """Another one goes on: under Airflow, the task is tried again."""

@@ -34,12 +34,18 @@ WAIT_S = 240.0
 
 @dataclass(frozen=True)
 class PostgreSQL:
-    """A running server; ``bin`` is the folder of its programs. ``crash`` ends it at once, and starts it again; ``out`` does so by a signal, and after so many seconds."""
+    """A running server; ``bin`` is the folder of its programs. ``crash`` ends it at once, and starts it again; ``out`` does so by a signal, and after something has been done.
+    ``refuse_one`` waits for the next who wants to connect while it is out, and closes the connection: else nobody may notice that it was."""
 
     bin: Path
     port: int
     crash: Callable[[], None]
-    out: Callable[[signal.Signals, float], None]
+    out: Callable[[signal.Signals, Callable[[], None]], None]
+
+    def refuse_one(self) -> None:
+        with socket.create_server((LOOPBACK, self.port)) as listening:
+            listening.settimeout(WAIT_S)
+            listening.accept()[0].close()
 
     def url(self, database: str) -> str:
         """The SQLAlchemy URL of ``database``."""
@@ -81,17 +87,17 @@ def postgresql(*more: str) -> Iterator[PostgreSQL]:
             wait_for_port(port, servers[-1], WAIT_S)
             _wait_ready(programs, port)
 
-        def out(how: signal.Signals, seconds: float) -> None:
+        def out(how: signal.Signals, meanwhile: Callable[[], None]) -> None:
             left = servers[-1].known
             servers[-1].process.send_signal(how)
             servers[-1].process.wait()
             end_all([left], 1.0)  # of one that was killed, its processes hold the shared memory until they notice
-            time.sleep(seconds)
+            meanwhile()
             begin()
 
         try:
             begin()
-            yield PostgreSQL(programs, port, lambda: out(signal.SIGQUIT, 0.0), out)
+            yield PostgreSQL(programs, port, lambda: out(signal.SIGQUIT, lambda: None), out)
         finally:
             stop_all(servers[-1:])
     finally:
