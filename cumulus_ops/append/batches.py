@@ -21,7 +21,7 @@ import pyarrow.compute as pc
 from cumulus_ops.catalog.records import LogFile, NewBatch, NewQuarantine
 from cumulus_ops.files.columns import OFFSET, SIGN, VERSION
 from cumulus_ops.files.landed import piece_rows
-from cumulus_ops.files.log_files import NO_RANGES, NewFile, add_ranges, close_files, known_numbers
+from cumulus_ops.files.log_files import NO_RANGES, Backlog, NewFile, add_ranges, close_files, known_numbers
 from cumulus_ops.files.projection import as_stored
 from cumulus_ops.project.settings import BATCH_ROWS
 from cumulus_ops.project.versions import STATEMENT_BITS, event_version
@@ -35,6 +35,8 @@ FILE_PIECES = 4
 STAMP = pa.field(VERSION, pa.int64(), nullable=False)
 #: So many small files are open at once, and made durable together.
 OPEN_FILES = 64
+#: What was read and is not written yet may take so many bytes: four or five pieces of 131,072 rows with 16 columns.
+BACKLOG_BYTES = 1 << 27
 #: What fewer rows take in memory is not asked, for that takes 40 microseconds.
 WEIGHED_ROWS = 1 << 12
 
@@ -140,6 +142,7 @@ class LogWriter:
         self._place = 0
         self._part = self._begin()
         self._open = list[NewFile]()
+        self._backlog = Backlog(BACKLOG_BYTES)
 
     def add(self, of: Relation, source: str, rows: pa.Table) -> None:
         """Write events of a relation: whole atomic events."""
@@ -156,7 +159,7 @@ class LogWriter:
             or last.file.rows + len(rows) > self._limit
         ):
             if last is not None and last.file.rows + len(rows) > self._limit:
-                self._close([last.file])
+                last.file.end()
             schema = rows.schema.append(STAMP)
             last = _Log(self._new_file(f"log/{relation}", schema), relation, source, lowest, highest)
             self._part.log.append(last)
@@ -227,7 +230,7 @@ class LogWriter:
             part = self._part  # to whose files rows may still be added
             going_on = [*(log.file for log in part.log[-1:]), *(rejected.file for rejected in part.quarantine.values())]
             self._close([file for file in self._open if file not in going_on])
-        file = NewFile(self._root, folder, schema, self._label)
+        file = NewFile(self._root, folder, schema, self._label, backlog=self._backlog)
         self._open.append(file)
         return file
 

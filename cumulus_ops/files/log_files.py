@@ -14,8 +14,9 @@ import os
 import shutil
 import uuid
 import zlib
-from collections.abc import Iterator, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import contextmanager
 from functools import lru_cache
 from pathlib import Path
@@ -44,6 +45,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "NO_RANGES",
+    "Backlog",
     "Fresh",
     "NewFile",
     "OpenLog",
@@ -455,17 +457,51 @@ def _as_hashed(column: pa.Array) -> pa.Array:
     return column.cast(column.type.value_type) if pa.types.is_dictionary(column.type) else column
 
 
+class Backlog:
+    """Tables that wait to be written by threads, or are being written, while whoever has read them goes on: of one file, or of several, which are then written at the same time.
+
+    Args:
+        room: how many bytes they may take together, but for one that takes more.
+    """
+
+    def __init__(self, room: int = 0) -> None:
+        self._room = room
+        self._taken = 0
+        self._tables = deque[tuple[Future[None], int]]()
+
+    def put(self, table: pa.Table, write: Callable[[], Future[None]]) -> Future[None]:
+        """Begin to write a table, as soon as there is room for it."""
+        size = table.nbytes
+        while self._tables and self._taken + size > self._room:
+            written, taken = self._tables.popleft()
+            wait([written])  # if it went wrong, its file says so
+            self._taken -= taken
+        self._taken += size
+        self._tables.append((write(), size))
+        return self._tables[-1][0]
+
+
 class NewFile:
     """A Parquet file under a fresh name that is written table by table, all of the same schema.
 
-    A large table is written by a thread, while the caller reads the next one; there is never more than one on its way.
+    A large table is written by a thread, while the caller reads the next one; there is never more than one on its way, or as many as a ``backlog`` has room for.
     ``path`` is relative to ``root``, its name begins with the ``label`` of the step that writes it; ``rows`` are taken so far. It is
     durable when it is closed, and ``checksums`` are those of its blocks. ``total``: the
     linear hash of the rows that are written, if it ``is_hashed``.
     """
 
-    def __init__(self, root: Path, folder: str, schema: pa.Schema, label: str = "", *, is_hashed: bool = False) -> None:
+    def __init__(
+        self,
+        root: Path,
+        folder: str,
+        schema: pa.Schema,
+        label: str = "",
+        *,
+        is_hashed: bool = False,
+        backlog: Backlog | None = None,
+    ) -> None:
         self._is_hashed = is_hashed
+        self._backlog = backlog or Backlog()
         self.path = _fresh_path(folder, label)
         self.place = root / self.path
         self.rows = 0
@@ -476,7 +512,8 @@ class NewFile:
         self._schema = schema
         self._writer: pq.ParquetWriter | None = None
         self._thread: ThreadPoolExecutor | None = None
-        self._written: Future[None] | None = None
+        self._writing = deque[Future[None]]()
+        self._durable: Future[None] | None = None
 
     @property
     def checksums(self) -> str:
@@ -484,18 +521,20 @@ class NewFile:
         return self._summed.checksums
 
     def write(self, table: pa.Table) -> None:
-        """Append the rows. What goes wrong with them may show at the next call."""
-        self._wait()
+        """Append the rows. What goes wrong with them may show at a later call."""
+        while self._writing and self._writing[0].done():
+            self._writing.popleft().result()
         if self.rows:
             fresh_rows.take(self.path)  # these are not all of its rows
         elif len(table) <= FRESH_ROWS:
             fresh_rows.put(self.path, table, table.nbytes)
         self.rows += len(table)
         if len(table) < BEHIND_ROWS:
+            self._wait()
             self._write(table)
             return
-        self._thread = self._thread or ThreadPoolExecutor(1, "log")
-        self._written = self._thread.submit(self._write, table)
+        thread = self._thread = self._thread or ThreadPoolExecutor(1, "log")
+        self._writing.append(self._backlog.put(table, lambda: thread.submit(self._write, table)))
 
     def _write(self, table: pa.Table) -> None:
         unified = table.unify_dictionaries()
@@ -510,26 +549,40 @@ class NewFile:
         return self._writer
 
     def _wait(self) -> None:
-        """Until the last table is written."""
-        written, self._written = self._written, None
-        if written is not None:
-            written.result()
+        """Until all tables are written."""
+        while self._writing:
+            self._writing.popleft().result()
 
     def _end_thread(self) -> None:
         if self._thread is not None:
-            self._thread.shutdown()
+            self._thread.shutdown(cancel_futures=True)
             self._thread = None
 
     def close(self) -> None:
         """Make it durable, its name as well."""
         close_files([self])
 
-    def _end(self) -> None:
+    def end(self) -> None:
+        """Say that no rows follow: the thread that writes it makes it durable meanwhile. It has to be closed all the same."""
+        if self._thread is not None:
+            self._durable = self._thread.submit(self._complete)
+
+    def _complete(self) -> None:
+        self._hand_over()
+        self._sync()
+
+    def _finish(self) -> None:
         """Hand all of it over to the system, which may still lose it."""
         try:
             self._wait()
+            if self._durable is not None:
+                self._durable.result()
         finally:
             self._end_thread()
+        if self._durable is None:
+            self._hand_over()
+
+    def _hand_over(self) -> None:
         self._begin(self._schema.empty_table()).close()
         self._sink.flush()
 
@@ -554,7 +607,8 @@ def close_files(files: Sequence[NewFile]) -> None:
     """Make files durable, and their names. All are waited for at once: eight files in eight folders take a disk about as long as one (15 ms instead of 111
     on a busy one, 2 instead of 24 on an idle one), since it writes its journal once for all who wait."""
     for file in files:
-        file._end()
+        file._finish()
+    files = [file for file in files if file._durable is None]
     if len(files) == 1:
         files[0]._sync()
     elif files:
@@ -597,7 +651,7 @@ def _choose_encoding(first: pa.Table) -> dict[str, Any]:
     whole = (of.is_integer, of.is_date32, of.is_timestamp, of.is_decimal64)  # what Parquet keeps as integers
     numbers = [f.name for f in schema if any(belongs(f.type) for belongs in whole)]
     return {
-        "compression": {f.name: "none" if f.name in numbers else "lz4" for f in schema},
+        "compression": {f.name: "none" if f.name in numbers else "snappy" for f in schema},
         "use_dictionary": [f.name for f in schema if _repeats(first[f.name])],
         "column_encoding": dict.fromkeys(numbers, "DELTA_BINARY_PACKED"),
         "store_decimal_as_integer": True,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import threading
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from decimal import Decimal
@@ -18,12 +19,13 @@ from hypothesis import strategies as st
 
 from cumulus_ops.append import batches, repeats
 from cumulus_ops.append.append import append_delivery
-from cumulus_ops.append.batches import LogWriter
+from cumulus_ops.append.batches import LogWriter, Written
 from cumulus_ops.catalog.catalog import Catalog
 from cumulus_ops.catalog.records import ProgramRecord
+from cumulus_ops.files import log_files
 from cumulus_ops.files.columns import OFFSET, SIGN
 from cumulus_ops.files.landed import changes, event_cuts, piece_rows
-from cumulus_ops.files.log_files import LOOKED_AT, NO_RANGES, find_ranges, read_log, with_stamps, write_parquet
+from cumulus_ops.files.log_files import LOOKED_AT, NO_RANGES, NewFile, find_ranges, read_log, with_stamps, write_parquet
 from cumulus_ops.project.errors import Conflict
 from cumulus_ops.project.settings import Project
 from cumulus_ops.project.versions import event_version
@@ -125,23 +127,76 @@ def test_files_to_which_rows_may_still_be_added_are_open_however_many_others_are
 ) -> None:
     monkeypatch.setattr(batches, "OPEN_FILES", 3)
     writer, rejected = LogWriter(tmp_path, 10), pa.table({"kind": ["conversion"], "id": [1]})
-
-    def add(first: int) -> None:
-        numbers = np.arange(first, first + 2)
-        kinds = pa.array(numbers).cast(pa.string())
-        writer.add(LEFT, "s", pa.table({"id": numbers, "kind": kinds, SIGN: np.ones(2, np.int8), OFFSET: numbers}))
-
     for first in range(0, 60, 6):
-        add(first)
+        add_rows(writer, first, 2)
         writer.leave_out("left", "s", rejected)
-        add(first + 2)
+        add_rows(writer, first + 2, 2)
         writer.leave_out("left", "s", rejected)
         writer.leave_out("right", "s", rejected)
-        add(first + 4)
+        add_rows(writer, first + 4, 2)
         writer.cut()
     parts = [part for part in writer.finish() if part.log]
     assert [[log.file.rows for log in part.log] for part in parts] == [[6]] * 10
     assert [[file.rows for file in part.quarantine] for part in parts] == [[2, 1]] * 10
+
+
+def add_rows(writer: LogWriter, first: int, rows: int) -> None:
+    numbers = np.arange(first, first + rows)
+    kinds = pa.array(numbers).cast(pa.string())
+    writer.add(LEFT, "s", pa.table({"id": numbers, "kind": kinds, SIGN: np.ones(rows, np.int8), OFFSET: numbers}))
+
+
+def write_tables(writer: LogWriter) -> list[Written]:
+    """What becomes of seven tables of ten rows."""
+    for first in range(0, 70, 10):
+        add_rows(writer, first, 10)
+    return writer.finish()
+
+
+def test_files_that_are_written_at_the_same_time_are_as_one_after_the_other(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    real, both, one = NewFile._write, threading.Barrier(2), threading.Lock()
+    monkeypatch.setattr(log_files, "BEHIND_ROWS", 1)
+
+    def write(self: NewFile, table: pa.Table) -> None:
+        if table["id"][0].as_py() in (0, 30):  # the first tables of two files
+            both.wait(60)
+        real(self, table)
+
+    def write_alone(self: NewFile, table: pa.Table) -> None:
+        assert one.acquire(blocking=False)
+        real(self, table)
+        one.release()
+
+    found = []
+    for room, how in ((batches.BACKLOG_BYTES, write), (0, write_alone)):
+        monkeypatch.setattr(batches, "BACKLOG_BYTES", room)
+        monkeypatch.setattr(NewFile, "_write", how)
+        (part,) = (part for part in write_tables(LogWriter(tmp_path, 30)) if part.log)
+        found.append([(log.file.rows, log.file.min_offset, log.file.checksums) for log in part.log])
+    assert found[0] == found[1]
+    assert [rows for rows, *_ in found[0]] == [30, 30, 10]
+
+
+@pytest.mark.parametrize("first", [0, 20, 30, 60])
+def test_what_goes_wrong_while_a_thread_writes_is_said(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, first: int
+) -> None:
+    real = NewFile._write
+
+    def write(self: NewFile, table: pa.Table) -> None:
+        if table["id"][0].as_py() == first:
+            raise OSError("the disk is full")
+        real(self, table)
+
+    monkeypatch.setattr(log_files, "BEHIND_ROWS", 1)
+    monkeypatch.setattr(NewFile, "_write", write)
+    writer = LogWriter(tmp_path, 30)
+    with pytest.raises(OSError, match="the disk is full"):
+        write_tables(writer)
+    writer.discard()
+    assert not list(tmp_path.rglob("*.parquet"))
 
 
 def test_texts_are_a_dictionary_if_they_repeat_themselves(tmp_path: Path) -> None:
