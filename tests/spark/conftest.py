@@ -7,6 +7,7 @@ from collections.abc import Iterator
 import pytest
 from pyspark.sql import SparkSession
 
+from cumulus_ops.compute import spark as on_spark
 from cumulus_ops.compute.spark import spark_session
 from cumulus_ops.project.settings import ExecutorSettings
 
@@ -19,3 +20,9 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
         session = spark_session(ExecutorSettings(master="local[2,2]"))
     yield session
     session.stop()
+
+
+@pytest.fixture(autouse=True)
+def tasks_append(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As on a cluster, although Spark has no more cores here than the process that appends."""
+    monkeypatch.setattr(on_spark, "THREADS", 1)

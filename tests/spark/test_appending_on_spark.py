@@ -14,6 +14,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from cumulus_ops.append.portions import MakeCalls
+from cumulus_ops.compute import spark as on_spark
 from cumulus_ops.compute.spark import SparkExecutor
 from cumulus_ops.project.settings import ExecutorSettings
 from tests.unit.append.test_portions import File, append_all, land, rows_of, template
@@ -49,6 +50,15 @@ def test_tasks_append_what_one_process_does(spark: SparkSession, template: Any) 
     assert made == [
         3 + 1 + 2
     ]  # portions of row groups, a text file, the hashes of both; of what may have come before, one process decides
+
+
+def test_where_tasks_have_no_more_cores_than_this_process_it_appends_itself(
+    spark: SparkSession, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    executor = SparkExecutor(ExecutorSettings(rows_per_task=9), spark)
+    for threads, is_by_tasks in ((1, True), (2, False)):
+        monkeypatch.setattr(on_spark, "THREADS", threads)
+        assert (executor.beside(10**9, 5) is not None) == is_by_tasks
 
 
 def test_a_drop_whose_task_dies_is_appended(spark: SparkSession, template: Any) -> None:
