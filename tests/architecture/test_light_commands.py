@@ -1,6 +1,7 @@
 """What answers at once must not import what it does not need: a guard for the seconds that a person waits."""
 
 import json
+import os
 import subprocess
 import sys
 
@@ -80,3 +81,12 @@ def test_a_worker_of_spark_imports_neither_the_catalog_nor_the_compiler():
     heavy = (HEAVY | {"sqlalchemy", "sqlglot", "m3.compiler"}) - {"pyspark"}
     # pyarrow looks for pandas with the first array that it makes of a list: in the process that Spark forks its workers from, once
     assert not modules_of(WORKER) & (heavy - {"pandas"})
+
+
+@pytest.mark.parametrize("module", ["cli.main", "compute.worker_daemon", "orchestration.steps", "web"])
+def test_arrow_allocates_by_malloc_unless_somebody_wants_otherwise(module):
+    code = f"import cumulus_ops.{module}, pyarrow; print(pyarrow.default_memory_pool().backend_name)"
+    others = {name: value for name, value in os.environ.items() if name != "ARROW_DEFAULT_MEMORY_POOL"}
+    for chosen, expected in (({}, "system"), ({"ARROW_DEFAULT_MEMORY_POOL": "mimalloc"}, "mimalloc")):
+        done = subprocess.run([sys.executable, "-c", code], capture_output=True, check=True, env=others | chosen)
+        assert done.stdout.decode().strip() == expected
