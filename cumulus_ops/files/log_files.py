@@ -555,7 +555,7 @@ class NewFile:
 
     def _end_thread(self) -> None:
         if self._thread is not None:
-            self._thread.shutdown(cancel_futures=True)
+            self._thread.shutdown()
             self._thread = None
 
     def close(self) -> None:
