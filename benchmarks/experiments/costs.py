@@ -26,7 +26,7 @@ from benchmarks.states import scratch
 from cumulus_ops.catalog.records import LogFile, NewBatch
 from cumulus_ops.epochs.checkpoint import correct, merge
 from cumulus_ops.epochs.minibatch import commit_batch, compute_batch
-from cumulus_ops.files.log_files import write_parquet
+from cumulus_ops.files.new_files import write_parquet
 from cumulus_ops.maps.deltas import VERSION, value_column
 from cumulus_ops.maps.packs import open_run, write_runs
 from cumulus_ops.maps.runs import AccessPath, build_run, merge_runs

@@ -50,6 +50,8 @@ __all__ = ["append_delivery", "offset_base", "write_again"]
 
 #: So many values may be sealed by a file: they are sealed all at once, and the transaction has a row for each.
 SEAL_VALUES = 1 << 20
+#: What was read and waits to be written may take so many bytes, four or five pieces of 131,072 rows with 16 columns, or so large a part of the memory, if that is less.
+BACKLOG_BYTES, BACKLOG_SHARE = 1 << 27, 8
 _NO_EVENTS = np.array([], dtype=np.int64)
 
 
@@ -270,7 +272,8 @@ def _run_pass(job: _Job, known: Pass) -> Pass | tuple[int, ...]:
 def _write_pass(job: _Job, known: Pass, undo: contextlib.ExitStack) -> tuple[Pass, _Sinks]:
     """Read a delivery from its beginning, and write what counts and what is rejected; ``undo`` deletes it."""
     project = job.project
-    writer = LogWriter(project.state, file_rows(project.least_batch_rows), job.label)
+    room = min(BACKLOG_BYTES, project.memory_bytes // BACKLOG_SHARE)
+    writer = LogWriter(project.state, file_rows(project.least_batch_rows), job.label, room)
     undo.callback(writer.discard)
     keys = KeyStage(project, job.catalog, job.coordinator, job.epoch, job.label)
     undo.callback(keys.discard)

@@ -21,7 +21,8 @@ import pyarrow.compute as pc
 from cumulus_ops.catalog.records import LogFile, NewBatch, NewQuarantine
 from cumulus_ops.files.columns import OFFSET, SIGN, VERSION
 from cumulus_ops.files.landed import piece_rows
-from cumulus_ops.files.log_files import NO_RANGES, Backlog, NewFile, add_ranges, close_files, known_numbers
+from cumulus_ops.files.log_files import NO_RANGES, add_ranges, known_numbers
+from cumulus_ops.files.new_files import Backlog, NewFile, close_files
 from cumulus_ops.files.projection import as_stored
 from cumulus_ops.project.settings import BATCH_ROWS
 from cumulus_ops.project.versions import STATEMENT_BITS, event_version
@@ -35,8 +36,6 @@ FILE_PIECES = 4
 STAMP = pa.field(VERSION, pa.int64(), nullable=False)
 #: So many small files are open at once, and made durable together.
 OPEN_FILES = 64
-#: What was read and is not written yet may take so many bytes: four or five pieces of 131,072 rows with 16 columns.
-BACKLOG_BYTES = 1 << 27
 #: What fewer rows take in memory is not asked, for that takes 40 microseconds.
 WEIGHED_ROWS = 1 << 12
 
@@ -134,15 +133,16 @@ class LogWriter:
         root: the state folder.
         limit: how many rows a log file has at the most, but for an event that has more.
         label: what the names of the files begin with.
+        room: how many bytes may wait to be written (:class:`~cumulus_ops.files.new_files.Backlog`).
     """
 
-    def __init__(self, root: Path, limit: int, label: str = "") -> None:
+    def __init__(self, root: Path, limit: int, label: str = "", room: int = 0) -> None:
         self._root, self._limit, self._label = root, limit, label
         self._parts: list[tuple[int, _Part | Written]] = []
         self._place = 0
         self._part = self._begin()
         self._open = list[NewFile]()
-        self._backlog = Backlog(BACKLOG_BYTES)
+        self._backlog = Backlog(room)
 
     def add(self, of: Relation, source: str, rows: pa.Table) -> None:
         """Write events of a relation: whole atomic events."""

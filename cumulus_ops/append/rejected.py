@@ -20,7 +20,8 @@ from cumulus_ops.catalog.records import Batch, LogFile, NewBatch, Step
 from cumulus_ops.files.columns import EVENT, OFFSET, OP, REJECTED_SCHEMA, SIGN, UPDATE, Malformed, RawFile
 from cumulus_ops.files.formats import by_newest_names
 from cumulus_ops.files.landed import changes, event_cuts
-from cumulus_ops.files.log_files import StoredFile, copy_file, read_log, read_rows
+from cumulus_ops.files.log_files import StoredFile, read_log, read_rows
+from cumulus_ops.files.new_files import copy_file
 from cumulus_ops.keys.stage import KeyStage, move, take_out
 from cumulus_ops.project.errors import IntegrityProblem
 from cumulus_ops.project.settings import LandingSettings, Project

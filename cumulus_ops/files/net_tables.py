@@ -22,7 +22,8 @@ from cumulus_ops.catalog.catalog import Catalog
 from cumulus_ops.catalog.net_tables import LogSince, NetTable
 from cumulus_ops.catalog.records import LogFile
 from cumulus_ops.files.columns import OFFSET, SIGN, VERSION, event_schema
-from cumulus_ops.files.log_files import NewFile, OpenLog, verify_log
+from cumulus_ops.files.log_files import OpenLog, verify_log
+from cumulus_ops.files.new_files import NewFile
 from cumulus_ops.files.projection import as_stored
 from cumulus_ops.maps.columns import hash_columns, stack, to_logical, to_physical, whole_column
 from cumulus_ops.project.errors import IntegrityProblem

@@ -17,7 +17,8 @@ from cumulus_ops.epochs.checkpoint import commit
 from cumulus_ops.epochs.minibatch import apply_batch
 from cumulus_ops.epochs.voting import vote
 from cumulus_ops.files import net_tables
-from cumulus_ops.files.log_files import NewFile, read_log
+from cumulus_ops.files.log_files import read_log
+from cumulus_ops.files.new_files import NewFile
 from cumulus_ops.opening.runtime import Runtime, initialise, open_runtime
 from cumulus_ops.project.settings import ExecutorSettings
 from cumulus_ops.validation.run import validate

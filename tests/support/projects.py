@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from cumulus_ops.catalog.records import LogFile, NewBatch
 from cumulus_ops.catalog.values import Sealing
-from cumulus_ops.files.log_files import write_parquet
+from cumulus_ops.files.new_files import write_parquet
 from cumulus_ops.maps.columns import logical_type
 from cumulus_ops.opening.runtime import Runtime
 from cumulus_ops.project.settings import EpochSettings, ExecutorSettings, Project

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from cumulus_ops.catalog.records import LogFile, NewBatch
 from cumulus_ops.catalog.values import SealChange, Sealing
-from cumulus_ops.files.log_files import write_parquet
+from cumulus_ops.files.new_files import write_parquet
 from cumulus_ops.opening.runtime import Runtime, initialise, open_runtime
 from cumulus_ops.project.settings import CorrectionSettings, Project, SealSettings
 from m3.datatypes import Type

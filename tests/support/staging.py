@@ -15,7 +15,7 @@ from cumulus_ops.compute.extend import ExtendTask
 from cumulus_ops.compute.reading import BatchRef
 from cumulus_ops.compute.staged import MESSAGE_ARROW, staged_steps
 from cumulus_ops.compute.steps import StepResult, run_step
-from cumulus_ops.files.log_files import write_parquet
+from cumulus_ops.files.new_files import write_parquet
 from cumulus_ops.layout.costs import Labels
 from cumulus_ops.layout.plans import ProgramPlan
 from cumulus_ops.maps.deltas import VERSION

@@ -22,10 +22,11 @@ from cumulus_ops.append.append import append_delivery
 from cumulus_ops.append.batches import LogWriter, Written
 from cumulus_ops.catalog.catalog import Catalog
 from cumulus_ops.catalog.records import ProgramRecord
-from cumulus_ops.files import log_files
+from cumulus_ops.files import new_files
 from cumulus_ops.files.columns import OFFSET, SIGN
 from cumulus_ops.files.landed import changes, event_cuts, piece_rows
-from cumulus_ops.files.log_files import LOOKED_AT, NO_RANGES, NewFile, find_ranges, read_log, with_stamps, write_parquet
+from cumulus_ops.files.log_files import NO_RANGES, find_ranges, read_log, with_stamps
+from cumulus_ops.files.new_files import LOOKED_AT, NewFile, write_parquet
 from cumulus_ops.project.errors import Conflict
 from cumulus_ops.project.settings import Project
 from cumulus_ops.project.versions import event_version
@@ -157,7 +158,7 @@ def test_files_that_are_written_at_the_same_time_are_as_one_after_the_other(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     real, both, one = NewFile._write, threading.Barrier(2), threading.Lock()
-    monkeypatch.setattr(log_files, "BEHIND_ROWS", 1)
+    monkeypatch.setattr(new_files, "BEHIND_ROWS", 1)
 
     def write(self: NewFile, table: pa.Table) -> None:
         if table["id"][0].as_py() in (0, 30):  # the first tables of two files
@@ -170,18 +171,18 @@ def test_files_that_are_written_at_the_same_time_are_as_one_after_the_other(
         one.release()
 
     found = []
-    for room, how in ((batches.BACKLOG_BYTES, write), (0, write_alone)):
-        monkeypatch.setattr(batches, "BACKLOG_BYTES", room)
+    for room, how in ((1 << 20, write), (0, write_alone)):
         monkeypatch.setattr(NewFile, "_write", how)
-        (part,) = (part for part in write_tables(LogWriter(tmp_path, 30)) if part.log)
+        (part,) = (part for part in write_tables(LogWriter(tmp_path, 30, room=room)) if part.log)
         found.append([(log.file.rows, log.file.min_offset, log.file.checksums) for log in part.log])
     assert found[0] == found[1]
     assert [rows for rows, *_ in found[0]] == [30, 30, 10]
 
 
+@pytest.mark.parametrize("room", [0, 1 << 20])
 @pytest.mark.parametrize("first", [0, 20, 30, 60])
 def test_what_goes_wrong_while_a_thread_writes_is_said(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, first: int
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, first: int, room: int
 ) -> None:
     real = NewFile._write
 
@@ -190,9 +191,9 @@ def test_what_goes_wrong_while_a_thread_writes_is_said(
             raise OSError("the disk is full")
         real(self, table)
 
-    monkeypatch.setattr(log_files, "BEHIND_ROWS", 1)
+    monkeypatch.setattr(new_files, "BEHIND_ROWS", 1)
     monkeypatch.setattr(NewFile, "_write", write)
-    writer = LogWriter(tmp_path, 30)
+    writer = LogWriter(tmp_path, 30, room=room)
     with pytest.raises(OSError, match="the disk is full"):
         write_tables(writer)
     writer.discard()

@@ -14,7 +14,8 @@ import pytest
 from cumulus_ops.catalog.records import LogFile
 from cumulus_ops.compute.kernel import Events
 from cumulus_ops.compute.reading import BatchRef, events_of, load_events, read_events
-from cumulus_ops.files.log_files import Fresh, NewFile, read_fresh, read_rows
+from cumulus_ops.files.log_files import Fresh, read_fresh, read_rows
+from cumulus_ops.files.new_files import NewFile
 from cumulus_ops.layout.plans import ProgramPlan, plan_program
 from cumulus_ops.project.versions import batch_version
 from m3 import compile_views

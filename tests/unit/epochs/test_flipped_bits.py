@@ -20,9 +20,10 @@ from cumulus_ops.catalog.records import LogFile, QuarantinedRows
 from cumulus_ops.compute.reading import read_events
 from cumulus_ops.epochs.minibatch import run_minibatch
 from cumulus_ops.epochs.quarantine import shown_rows
-from cumulus_ops.files import log_files
+from cumulus_ops.files import log_files, new_files
 from cumulus_ops.files.columns import OFFSET, SIGN, event_schema
-from cumulus_ops.files.log_files import NewFile, check_file, read_log, verify_log
+from cumulus_ops.files.log_files import check_file, read_log, verify_log
+from cumulus_ops.files.new_files import NewFile
 from cumulus_ops.keys import runs as key_runs
 from cumulus_ops.keys.building import build
 from cumulus_ops.keys.stage import KeyStage
@@ -87,7 +88,8 @@ def flip(file: Path, position: int, bit: int) -> None:
 @contextmanager
 def many_blocks(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Blocks so small that small files have many."""
-    monkeypatch.setattr(log_files, "BLOCK_BYTES", 1 << BLOCK_SHIFT)
+    for module in (log_files, new_files):
+        monkeypatch.setattr(module, "BLOCK_BYTES", 1 << BLOCK_SHIFT)
     monkeypatch.setattr(log_files, "AT_ONCE_BYTES", 0)
     monkeypatch.setattr(key_runs, "FENCE_ROWS", 8)
     with small_blocks(BLOCK_SHIFT):

@@ -22,8 +22,9 @@ from cumulus_ops.epochs.compacting import compact
 from cumulus_ops.epochs.minibatch import apply_batch
 from cumulus_ops.epochs.voting import vote
 from cumulus_ops.files import net_tables
-from cumulus_ops.files.log_files import NewFile, hash_rows, read_log
+from cumulus_ops.files.log_files import read_log
 from cumulus_ops.files.net_tables import choose_base_files, net_rows, write_net_table
+from cumulus_ops.files.new_files import NewFile, hash_rows
 from cumulus_ops.maps.hashes import PRIME
 from cumulus_ops.opening.runtime import Runtime, initialise, open_runtime
 from cumulus_ops.project.errors import Conflict
