@@ -24,7 +24,6 @@ from benchmarks.settings import ALL_QUERIES, Settings
 from benchmarks.states import project_of, scratch
 from benchmarks.workload import drops_of, forget, relations_of, tables_of
 from cumulus_ops.append.append import append_delivery
-from cumulus_ops.append.portions import MakeCalls
 from cumulus_ops.compute.spark import SparkExecutor
 from cumulus_ops.compute.steps import MergeTask, StepResult, Task
 from cumulus_ops.epochs.checkpoint import commit
@@ -32,6 +31,7 @@ from cumulus_ops.epochs.minibatch import run_minibatch
 from cumulus_ops.epochs.voting import vote
 from cumulus_ops.local.processes import interruptible
 from cumulus_ops.opening.runtime import Runtime, initialise, open_runtime
+from cumulus_ops.project.processes import MakeCalls
 from cumulus_ops.project.settings import ExecutorSettings
 from cumulus_ops.query.read import read_view
 
@@ -54,10 +54,10 @@ Parts = dict[str, list[float]]
 
 
 def run(settings: Settings) -> Iterator[list[Row]]:
-    """Some queries, and all as one program (``all``), on clusters of one worker and of ``--cores`` workers, turn by turn."""
+    """Some queries, and all as one program (``all``), on clusters of one worker and of ``--cores`` workers, turn by turn; ``q5 strict``: with keys of a mode."""
     with interruptible(), Clusters(settings.home) as clusters:
         for scale_factor in settings.scale_factors or (1.0,):
-            for query in settings.queries or ("q3", "q5", "all"):
+            for query in settings.queries or ("q3", "q5", "q5 strict", "q5 upsert", "all"):
                 if not settings.has_time():
                     return
                 yield contest(settings, clusters, scale_factor, query)
@@ -70,12 +70,19 @@ def contest(settings: Settings, clusters: Clusters, scale_factor: float, query: 
         settings: of the run; ``cores`` is the larger number of workers.
         clusters: where they are.
         scale_factor: of the tables, all of which arrive, in drops of ``batch_sizes`` events.
-        query: the program's only query, or ``all``.
+        query: the program's only query, or ``all``; behind it the mode of all keys, if they are not trusted.
     """
+    name, _, mode = query.partition(" ")
     tables = tables_of(settings.home, scale_factor)
-    queries = ALL_QUERIES if query == "all" else (query,)
+    queries = ALL_QUERIES if name == "all" else (name,)
     events = settings.batch_sizes[0] if settings.batch_sizes else EVENTS
-    load = Load(settings.home, queries, drops_of(settings.home, tables, relations_of(queries), events), events)
+    load = Load(
+        settings.home,
+        queries,
+        drops_of(settings.home, tables, relations_of(queries), events),
+        events,
+        mode or "trusted",
+    )
     numbers = {str(workers): workers for workers in (1, settings.cores)}
     parts: dict[str, Parts] = {name: {} for name in numbers}
 
@@ -182,13 +189,16 @@ class Load:
     queries: tuple[str, ...]
     landing: Path
     events: int
+    mode: str
 
     def __call__(self, master: str, groups: tuple[Path, ...]) -> Loaded:
         """Do it on a cluster with workers in ``groups``, with this process's session."""
         executor = ExecutorSettings(kind="spark", master=master)
         with scratch(self.home) as folder:
             project = replace(
-                project_of(folder, self.queries, executor, self.landing), memory=MEMORY, batch_rows=2 * self.events
+                project_of(folder, self.queries, executor, self.landing, self.mode),
+                memory=MEMORY,
+                batch_rows=2 * self.events,
             )
             initialise(project)
             session = session_of(master)

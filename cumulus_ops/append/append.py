@@ -27,11 +27,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from cumulus_ops.append.attempts import DEATHS, attempt
-from cumulus_ops.append.batches import LogWriter, Room, Written, cut_batches, file_rows
+from cumulus_ops.append.batches import LogWriter, Room, cut_batches, file_rows
 from cumulus_ops.append.checks import RelationEvents, check
 from cumulus_ops.append.declarations import declaration
 from cumulus_ops.append.delivery import Delivery, Part, Portion, SealPart
-from cumulus_ops.append.portions import Beside, leave_out, number_rows, write_beside, write_rows
+from cumulus_ops.append.portions import WrittenPart, leave_out, number_rows, write_beside, write_rows
 from cumulus_ops.append.rejected import events_of, json_records, rejected_rows, without_events
 from cumulus_ops.append.repeats import split_known
 from cumulus_ops.append.seals import SealStage
@@ -39,9 +39,10 @@ from cumulus_ops.catalog.catalog import Catalog
 from cumulus_ops.catalog.records import Advance, Batch, NewBatch, NewFileAside, Taken
 from cumulus_ops.files.columns import OFFSET, RawFile
 from cumulus_ops.files.landed import piece_rows
-from cumulus_ops.keys.stage import KeyStage, tidy_keys
+from cumulus_ops.keys.merging import tidy_keys
+from cumulus_ops.keys.stage import KeyStage
 from cumulus_ops.project.errors import ColumnsWait, CumulusError, InputProblem, SetupProblem
-from cumulus_ops.project.processes import reach
+from cumulus_ops.project.processes import Beside, reach
 from cumulus_ops.project.settings import Project
 from m3.program import Relation
 
@@ -96,7 +97,7 @@ def append_delivery(
         while isinstance(outcome, Pass):  # it ends: each pass leaves out more than the one before
             outcome = _run_pass(job, outcome)
         reach("append.after-commit")
-        tidy_keys(project, catalog, step.label)
+        tidy_keys(project, catalog, step.label, beside)
         return outcome
 
 
@@ -322,14 +323,13 @@ def write_again(
 def _write_delivery(job: _Job, known: Pass, sinks: _Sinks) -> Pass:
     """Write all parts: rows first, then seals, which say that no more rows come. What is known then of what has to be left out."""
     now, pieces = known, list[_Piece]()
-    beside = _write_beside(job, known)
+    beside = _write_beside(job, known, sinks.keys)
     for place, part in _in_writing_order(job, now):
         sinks.log.begin(place)
         if part.place in beside:
-            for portion in beside[part.place]:
+            for portion in beside[part.place].portions:
                 sinks.log.adopt(portion)
-                is_unnumbered = any(log.file.source != job.source(part) for log in portion.log)
-                now = replace(now, has_unnumbered=now.has_unnumbered or is_unnumbered)
+            now = replace(now, has_unnumbered=now.has_unnumbered or beside[part.place].has_unnumbered)
             continue
         written, aside = _write_part(job, known, part, sinks)
         pieces += written
@@ -368,12 +368,12 @@ def _places(parts: Iterable[Part | SealPart | NewFileAside]) -> Iterator[str]:
     return (part.place for part in parts if not isinstance(part, NewFileAside))
 
 
-def _write_beside(job: _Job, known: Pass) -> Mapping[str, Sequence[Written]]:
+def _write_beside(job: _Job, known: Pass, keys: KeyStage) -> Mapping[str, WrittenPart]:
     """The place of a part that other processes have written -> what became of its portions."""
     if job.beside is None or job.is_apart:
         return {}
     parts = [part for part in job.parts if isinstance(part, Part) and part.place not in known.left_out]
-    return write_beside(job.project, job.catalog, job.delivery, parts, job.label, lambda: job.base, job.beside)
+    return write_beside(job.project, job.catalog, job.delivery, parts, job.label, lambda: job.base, keys, job.beside)
 
 
 def _write_part(job: _Job, known: Pass, part: Part, sinks: _Sinks) -> tuple[list[_Piece], NewFileAside | None]:

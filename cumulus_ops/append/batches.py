@@ -7,9 +7,8 @@ rows come before it: by several processes at the same time, each some of the row
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
-from itertools import chain
 from operator import itemgetter
 from pathlib import Path
 from typing import NamedTuple
@@ -72,9 +71,14 @@ class Written(NamedTuple):
     quarantine: tuple[NewQuarantine, ...]
     repeats: int
 
+    def paths(self) -> Iterator[str]:
+        """The files."""
+        yield from (log.file.path for log in self.log)
+        yield from (file.path for file in self.quarantine)
+
     def discard(self, root: Path) -> None:
         """Delete the files: they will not be appended."""
-        for path in chain((log.file.path for log in self.log), (file.path for file in self.quarantine)):
+        for path in self.paths():
             (root / path).unlink(missing_ok=True)
 
 

@@ -46,9 +46,21 @@ def change_key_indexes(connection: Connection, changes: Sequence[KeyChange]) -> 
     """Add what an append has written, which are locked; its log files are in them from now on."""
     newest = connection.execute(select(func.max(t.log_file.c.id))).scalar() or 0 if changes else 0
     for change in changes:
-        values = {"version": change.version + len(change.runs), "covers": newest}
+        versions = _number_runs(change)
+        values = {"version": versions[-1] if versions else change.version, "covers": newest}
         connection.execute(update(t.key_index).where(t.key_index.c.relation == change.relation).values(**values))
-        _insert(connection, change.runs, [change.version + 1 + n for n in range(len(change.runs))])
+        _insert(connection, change.runs, versions)
+
+
+def _number_runs(change: KeyChange) -> list[int]:
+    """The version of an index that each of its new runs is of: the same one for those whose codes ascend from run to run, the next one for what may say
+    something else of keys that they have."""
+    versions, highest = list[int](), None
+    for run in change.runs:
+        is_beyond = highest is not None and run.lowest > highest
+        versions.append(versions[-1] if is_beyond else (versions[-1] if versions else change.version) + 1)
+        highest = run.highest
+    return versions
 
 
 def _insert(

@@ -16,7 +16,7 @@ from cumulus_ops.append.seals import seal_by_hand
 from cumulus_ops.cli.options import JSON, PROJECT, open_project
 from cumulus_ops.cli.output import age_text, console, print_json, show_value, size_text
 from cumulus_ops.keys.building import build as build_index
-from cumulus_ops.keys.building import signature
+from cumulus_ops.keys.runs import signature
 from cumulus_ops.project.errors import CumulusError, InputProblem
 from cumulus_ops.query.overview import standing_sources, too_late
 from cumulus_ops.sources.postgres.slot import dropped_slots, held_slots

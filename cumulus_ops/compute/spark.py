@@ -21,7 +21,6 @@ from urllib.parse import urlsplit
 
 import pyarrow as pa
 
-from cumulus_ops.append.portions import MakeCalls
 from cumulus_ops.catalog.records import NewRun
 from cumulus_ops.compute.apply import ApplyTask
 from cumulus_ops.compute.correct import CorrectTask
@@ -35,6 +34,7 @@ from cumulus_ops.layout.partitioning import fixed_labels
 from cumulus_ops.layout.plans import ProgramPlan
 from cumulus_ops.project.errors import SetupProblem
 from cumulus_ops.project.names import hide, require_clear, shown_url
+from cumulus_ops.project.processes import MakeCalls
 from cumulus_ops.project.settings import ExecutorSettings, LayoutSettings
 
 if TYPE_CHECKING:
@@ -388,7 +388,7 @@ class SparkExecutor:
         return [StepResult.from_json(row[0]) for row in frame.collect()]
 
     def beside(self, rows: int, calls: int) -> MakeCalls | None:
-        """See :class:`~cumulus_ops.append.portions.Beside`: each call is a task of one job. Nothing is done twice, so that is worth it as soon as a job is, and
+        """See :class:`~cumulus_ops.project.processes.Beside`: each call is a task of one job. Nothing is done twice, so that is worth it as soon as a job is, and
         there are cores that this process's threads do not keep at work."""
         if rows < self._settings.rows_per_task or calls == 1:
             return None

@@ -22,7 +22,6 @@ from typing import NamedTuple, Protocol
 import numpy as np
 import pyarrow as pa
 
-from cumulus_ops.append.portions import MakeCalls
 from cumulus_ops.catalog.records import NewRun, Run
 from cumulus_ops.compute.apply import ApplyTask, Compute, apply_events
 from cumulus_ops.compute.correct import CorrectTask, correct_history
@@ -36,7 +35,7 @@ from cumulus_ops.maps.packs import Pack, verify_run
 from cumulus_ops.maps.ranges import Ranges
 from cumulus_ops.maps.runs import AccessPath, build_run, merge_runs
 from cumulus_ops.project import errors
-from cumulus_ops.project.processes import reach
+from cumulus_ops.project.processes import MakeCalls, reach
 from cumulus_ops.project.versions import EPOCH_SHIFT
 
 __all__ = [
@@ -462,7 +461,7 @@ class Executor(Protocol):
         ...
 
     def beside(self, rows: int, calls: int) -> MakeCalls | None:
-        """See :class:`~cumulus_ops.append.portions.Beside`."""
+        """See :class:`~cumulus_ops.project.processes.Beside`."""
         ...
 
     def close(self) -> None:

@@ -5,10 +5,12 @@ appended, its events are looked up there, set at a time; what cannot be is quara
 and what is new of the keys is committed with the batch. So the event log holds only what counts, and nobody behind it knows of keys.
 
 =================  ==============================================================
-:mod:`.stage`      the stage itself, for one append; and keeping runs few
+:mod:`.stage`      the stage itself, for one append
 :mod:`.judging`    events against each other and against the index
+:mod:`.ranges`     ranges of keys, judged by other processes
 :mod:`.columns`    keys as numbers that they are looked up by
 :mod:`.runs`       the runs' files, and keys found in them
-:mod:`.building`   merging runs; the index of a relation that was trusted so far
+:mod:`.merging`    keeping runs few
+:mod:`.building`   the index of a relation that was trusted so far; its proof
 =================  ==============================================================
 """

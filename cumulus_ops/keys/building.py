@@ -6,23 +6,32 @@ What is otherwise came in while the relation was trusted, and is reported; it st
 
 from __future__ import annotations
 
-import hashlib
 import logging
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
 
-from cumulus_ops.catalog.records import KeyIndex, KeyRun, LogFile, NewKeyRun
+from cumulus_ops.catalog.records import KeyIndex, LogFile, NewKeyRun
 from cumulus_ops.files.columns import SIGN
 from cumulus_ops.files.log_files import OpenLog
 from cumulus_ops.keys.columns import KeyCodes, in_key_order, plain
 from cumulus_ops.keys.judging import show
-from cumulus_ops.keys.runs import Entries, KeyFile, Run, join_entries, open_run, stamp_of, stamped_epoch
+from cumulus_ops.keys.merging import RUN_ROWS, group_parts, merge_runs, slice_runs, sort_newest_first
+from cumulus_ops.keys.runs import (
+    Entries,
+    KeyFile,
+    Run,
+    in_code_order,
+    join_entries,
+    open_run,
+    signature,
+    stamp_of,
+    stamped_epoch,
+)
 from cumulus_ops.project.errors import Conflict, IntegrityProblem
 from cumulus_ops.project.settings import Project
 from m3.program import Relation
@@ -32,147 +41,19 @@ if TYPE_CHECKING:  # tasks import this, and no catalog
 
 __all__ = [
     "SHOWN",
+    "SORTED_ROWS",
     "Proof",
     "Violations",
     "build",
     "ensure_index",
     "find_violations",
-    "group_parts",
-    "merge_runs",
-    "pick",
     "prove_index",
-    "signature",
-    "slice_runs",
     "sort_log",
-    "sort_newest_first",
 ]
-
-
-# Merging key runs: as many as there are of a size become one of the next, so that an entry is written again as often as the logarithm
-# of the index's size, and a look-up has few runs to look into.
-
-
-#: So many units of about one size are merged.
-FAN = 8
-CHUNK_ROWS = 1 << 15
-SMALLEST_ROWS = 1 << 12
-#: A merge that has more entries writes several runs, whose codes do not overlap.
-RUN_ROWS = 1 << 20
-
-#: From counts and stamps to which entries stay.
-Keep = Callable[[np.ndarray, np.ndarray], np.ndarray]
-
-
-def sort_newest_first(runs: Sequence[KeyRun]) -> list[KeyRun]:
-    """In the order in which they are looked into."""
-    return sorted(runs, key=lambda run: (-run.last, run.lowest))
-
-
-def pick(runs: Sequence[tuple[int, int]]) -> set[int]:
-    """Which runs to merge now: the newest ones, none in between left out, as many as possible; none if there are few of each size.
-
-    >>> sorted(pick([(1, 10**6), (5, 900), *((n, 100) for n in range(6, 13))]))
-    [5, 6, 7, 8, 9, 10, 11, 12]
-
-    Args:
-        runs: of each the latest version of the index that is in it, which those that were written together share, and its rows.
-    """
-    sizes: dict[int, int] = {}
-    for last, rows in sorted(runs, reverse=True):
-        sizes[last] = sizes.get(last, 0) + rows
-    classes = [_size_class(rows) for rows in sizes.values()]
-    best = 0
-    for end in range(1, len(classes) + 1):
-        highest = max(classes[:end])
-        if classes[:end].count(highest) >= FAN or end - classes[:end].count(highest) >= 2 * FAN:
-            best = end
-    return set(list(sizes)[:best])
-
-
-def _size_class(rows: int) -> int:
-    """
-    >>> [_size_class(rows) for rows in (1, 5000, 20000, 10**6)]
-    [0, 1, 1, 3]
-    """
-    return int(np.log2(max(rows, SMALLEST_ROWS) / SMALLEST_ROWS) / np.log2(FAN) + 0.999)
-
-
-def merge_runs(key: KeyCodes, runs: Sequence[Run], names: Sequence[str], keep: Keep | None = None) -> Iterator[Entries]:
-    """The newest entry of each key, in the order of their codes, some thousands at a time.
-
-    Args:
-        key: what they are entries of.
-        runs: newest first.
-        names: the relation's columns.
-        keep: which entries stay; None for all of them.
-    """
-    runs = [run for run in runs if run.rows]
-    in_order = sorted(runs, key=lambda run: (run.lowest, run.highest))
-    if all(a.highest < b.lowest for a, b in pairwise(in_order)):  # as when keys ascend: nothing has to be sorted
-        for run in in_order:
-            begins = range(0, run.rows, CHUNK_ROWS)
-            yield from _keep((run.part(i, min(i + CHUNK_ROWS, run.rows), names) for i in begins), keep)
-        return
-    for parts in slice_runs(runs, names):
-        newest = parts[0]
-        if (
-            len(parts) > 1
-        ):  # the first entry of each key, as runs are newest first and the order of keys keeps that of their rows
-            whole = join_entries(parts)
-            order = in_key_order(key, whole.codes, whole.table)
-            chosen = order.at(np.flatnonzero(order.first))
-            rows = whole.table.select(list(names)).take(pa.array(chosen))
-            newest = Entries(order.codes[order.first], whole.counts[chosen], whole.stamps[chosen], rows)
-        yield from _keep([newest], keep)
-
-
-def _keep(parts: Iterable[Entries], keep: Keep | None) -> Iterator[Entries]:
-    for part in parts:
-        stays = None if keep is None else keep(part.counts, part.stamps)
-        if stays is None or stays.all():
-            yield part
-        elif stays.any():
-            rows = part.table.filter(pa.array(stays))
-            yield Entries(part.codes[stays], part.counts[stays], part.stamps[stays], rows)
-
-
-def slice_runs(runs: Sequence[Run], names: Sequence[str]) -> Iterator[list[Entries]]:
-    """Parts of all runs for one range of codes after the other, so narrow that there are few entries in each; none divides a code."""
-    if not runs:
-        return
-    step = max(1, CHUNK_ROWS // 8)
-    sample = np.sort(np.concatenate([run.codes_at(np.arange(0, run.rows, step)) for run in runs]))
-    bounds = np.unique(sample[8::8])
-    places = []
-    for run in runs:  # where in it the codes begin that are not below each bound
-        begins = np.where(bounds > run.highest, run.rows, 0)
-        inside = (bounds > run.lowest) & (bounds <= run.highest)
-        begins[inside] = run.find(bounds[inside])
-        places.append(np.concatenate([[0], begins, [run.rows]]))
-    for i in range(len(bounds) + 1):
-        parts = [r.part(int(p[i]), int(p[i + 1]), names) for r, p in zip(runs, places, strict=True) if p[i] < p[i + 1]]
-        if parts:
-            yield parts
-
-
-def group_parts(parts: Iterable[Entries], rows: int) -> Iterator[Iterator[Entries]]:
-    """The parts, in lots of about so many entries; each lot has to be used up before the next one."""
-    rest = iter(parts)
-
-    def lot(first: Entries) -> Iterator[Entries]:
-        taken = first.rows
-        yield first
-        while taken < rows and (part := next(rest, None)) is not None:
-            taken += part.rows
-            yield part
-
-    while (first := next(rest, None)) is not None:
-        yield lot(first)
 
 
 log = logging.getLogger(__name__)
 
-FORMAT = 2
 #: Log files whose rows are sorted together before they are merged.
 SORTED_ROWS = 1 << 20
 SHOWN = 10
@@ -191,12 +72,6 @@ class Violations:
         self.keys += 1
         if len(self.shown) < SHOWN:
             self.shown.append(what)
-
-
-def signature(relation: Relation) -> str:
-    """What an index is an index of; one with another signature is built anew."""
-    columns = [f"{c.name} {c.type}" for c in relation.columns]
-    return hashlib.sha256(repr((FORMAT, columns, relation.key)).encode()).hexdigest()
 
 
 def ensure_index(project: Project, catalog: Catalog, relation: Relation, label: str) -> KeyIndex:
@@ -325,16 +200,10 @@ def _read_entries(
 def _write_sorted(relation: Relation, waiting: list[Entries], scratch: KeyFile) -> Iterator[NewKeyRun]:
     parts = [part for part in waiting if part.rows]
     waiting.clear()
-    if not parts:
-        return
-    whole = join_entries(parts)
-    places = np.argsort(whole.codes, kind="stable")
-    entries = Entries(
-        whole.codes[places], whole.counts[places], whole.stamps[places], whole.table.take(pa.array(places))
-    )
-    run = scratch.write(relation, [entries])
-    assert run is not None
-    yield run
+    if parts:
+        run = scratch.write(relation, [in_code_order(parts)])
+        assert run is not None
+        yield run
 
 
 def _write_netted(

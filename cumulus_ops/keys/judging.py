@@ -22,7 +22,7 @@ from cumulus_ops.keys.columns import KeyCodes, Ordered, equal_rows, in_key_order
 from cumulus_ops.keys.runs import Entries, Found, Run, look_up, stamp_of, stamped_epoch
 from cumulus_ops.project.versions import COORDINATORS_MAX
 
-__all__ = ["Judge", "Judged", "Rejections", "reject", "show"]
+__all__ = ["Judge", "Judged", "Reason", "Rejections", "reject", "settle", "show"]
 
 
 @dataclass(frozen=True)
@@ -39,16 +39,17 @@ class Judge:
     coordinator: int
     gone: frozenset[int] | None
 
-    def judge(self, rows: pa.Table, sign: np.ndarray, runs: Sequence[Run]) -> Judged:
-        """Look at events in the order in which they came.
+    def judge(self, rows: pa.Table, sign: np.ndarray, runs: Sequence[Run], codes: np.ndarray | None = None) -> Judged:
+        """Look at events. Those of one key are in the order in which they came.
 
         Args:
             rows: the relation's columns.
             sign: +1, -1, or :data:`UPDATE`.
             runs: the index, newest first.
+            codes: of the rows' keys, if they are known.
         """
         rows = pa.table([plain(rows[name]) for name in self.names], names=list(self.names))
-        order = in_key_order(self.key, self.key.encode(rows, self.coordinator), rows)
+        order = in_key_order(self.key, self.key.encode(rows, self.coordinator) if codes is None else codes, rows)
         starts = np.flatnonzero(order.first)
         key_rows = rows.select(list(self.key.columns))
         found = look_up(
@@ -196,6 +197,12 @@ class Rejections:
     reasons: dict[int, Reason] = field(default_factory=dict)
     events: set[int] = field(default_factory=set)
 
+    def accepted(self, rows: int) -> np.ndarray:
+        """Of so many rows, which are not rejected."""
+        is_accepted = np.ones(rows, bool)
+        is_accepted[list(self.reasons)] = False
+        return is_accepted
+
 
 def reject(judged: Judged, events: np.ndarray) -> Rejections:
     """The events to reject.
@@ -211,6 +218,27 @@ def reject(judged: Judged, events: np.ndarray) -> Rejections:
     for event, indices in groupby(range(len(course.rows)), lambda i: int(events[course.rows[i]])):
         course.judge_event(event, list(indices))
     return course.rejections
+
+
+def settle(judged: Judged, events: np.ndarray, runs: Sequence[Run]) -> tuple[Judged, Rejections]:
+    """Reject what is wrong (:func:`reject`), and judge the others once more, as what was there before a row may have been a rejected one.
+
+    Args:
+        judged: rows of one relation.
+        events: see :func:`reject`.
+        runs: the index, newest first.
+
+    Returns:
+        the accepted rows, which are right, and the rejected ones.
+    """
+    rejections = reject(judged, events)
+    if not rejections.reasons:
+        return judged, rejections
+    is_accepted = rejections.accepted(len(events))
+    rest = judged.by.judge(judged.rows.filter(pa.array(is_accepted)), judged.sign[is_accepted], runs)
+    if len(rest.violations()):
+        raise AssertionError("accepted events are wrong")
+    return rest, rejections
 
 
 def _find_connected(judged: Judged, events: np.ndarray, wrong: np.ndarray) -> np.ndarray:

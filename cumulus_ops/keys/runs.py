@@ -18,6 +18,7 @@ How runs are written, encoded, verified and searched is the map store's alone. T
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -57,20 +58,29 @@ __all__ = [
     "KeyFile",
     "Run",
     "hint_for",
+    "in_code_order",
     "join_entries",
     "look_up",
     "open_run",
+    "signature",
     "stamp_of",
     "stamped_epoch",
 ]
 
 
 FOLDER, SUFFIX = "keys", ".keys"
+FORMAT = 2
 COUNT = "+count"
 #: A decimal of as many digits is 64 bits in the log.
 DECIMAL64_DIGITS = 18
 #: The place of the key's code among the columns that a search code is made of.
 CODE = -1
+
+
+def signature(relation: Relation) -> str:
+    """What an index is an index of; one with another signature is built anew."""
+    columns = [f"{c.name} {c.type}" for c in relation.columns]
+    return hashlib.sha256(repr((FORMAT, columns, relation.key)).encode()).hexdigest()
 
 
 def stamp_of(epoch: int, coordinator: int) -> int:
@@ -198,6 +208,16 @@ def join_entries(parts: Sequence[Entries]) -> Entries:
     return Entries(codes, counts, stamps, rows)
 
 
+def in_code_order(parts: Sequence[Entries]) -> Entries:
+    """All entries of some parts; those of one code in the order in which they come."""
+    whole = join_entries(parts)
+    if (whole.codes[1:] >= whole.codes[:-1]).all():
+        return whole
+    places = np.argsort(whole.codes, kind="stable")
+    rows = whole.table.take(pa.array(places))
+    return Entries(whole.codes[places], whole.counts[places], whole.stamps[places], rows)
+
+
 class KeyFile:
     """A new file that runs are written to, one after the other; nothing of it exists for others until the catalog names it.
 
@@ -224,9 +244,9 @@ class KeyFile:
         """A run that was written before, mapped from the file."""
         return _Stored(relation, self._pack.read(run), run.lowest, run.highest)
 
-    def close(self) -> None:
-        """Make it durable, its name as well."""
-        self._pack.close()
+    def close(self, *, durable: bool = True) -> None:
+        """Make it durable, its name as well; or only let others read it, who will not look for it after this machine has died."""
+        self._pack.close(durable=durable)
 
     def discard(self) -> None:
         """Delete what was written: it will not be named."""

@@ -19,29 +19,20 @@ import pyarrow as pa
 
 from cumulus_ops.catalog.records import Batch, KeyChange, KeyRun, NewKeyRun
 from cumulus_ops.files.columns import NO_REJECTED, OFFSET, REJECTED_SCHEMA, SIGN
-from cumulus_ops.keys.building import (
-    RUN_ROWS,
-    Keep,
-    ensure_index,
-    group_parts,
-    merge_runs,
-    pick,
-    signature,
-    sort_newest_first,
-)
+from cumulus_ops.keys.building import ensure_index
 from cumulus_ops.keys.columns import KeyCodes, equal_rows
-from cumulus_ops.keys.judging import PART, Judge, Judged, Reason, Rejections, reject, show
-from cumulus_ops.keys.runs import Entries, KeyFile, Run, hint_for, open_run, stamp_of, stamped_epoch
+from cumulus_ops.keys.judging import PART, Judge, Judged, Reason, Rejections, settle, show
+from cumulus_ops.keys.merging import merge_runs, sort_newest_first
+from cumulus_ops.keys.runs import Entries, KeyFile, Run, hint_for, open_run, signature, stamp_of
 from cumulus_ops.maps.encodings import Place, say_damaged
 from cumulus_ops.project.errors import Conflict, CumulusError
-from cumulus_ops.project.processes import reach
 from cumulus_ops.project.settings import Project
 from m3.program import Relation
 
 if TYPE_CHECKING:  # tasks import this, and no catalog
     from cumulus_ops.catalog.catalog import Catalog
 
-__all__ = ["KeyStage", "Resolved", "move", "take_out", "tidy_keys"]
+__all__ = ["KeyStage", "Resolved", "leave_out", "move", "rejected_rows", "resolve_rows", "take_out"]
 
 
 T = TypeVar("T")
@@ -66,7 +57,7 @@ class Resolved:
 
 @dataclass
 class _Index:
-    """A relation's index as this append sees it: ``stored`` runs as of ``version``, and on top what the append adds: ``written``
+    """A relation's index as this append sees it: ``stored`` runs (``files``) as of ``version``, and on top what the append adds: ``written``
     to the file, or still ``held``, all of them newest last. ``looked_at``: codes of rejected rows, which the verdicts rest on as well."""
 
     relation: Relation
@@ -74,6 +65,7 @@ class _Index:
     version: int
     signature: str
     stored: list[Run]
+    files: tuple[KeyRun, ...]
     written: list[NewKeyRun] = field(default_factory=list)
     opened: list[Run] = field(default_factory=list)
     held: list[Entries] = field(default_factory=list)
@@ -106,6 +98,7 @@ class KeyStage:
         self._coordinator, self._epoch, self._label = coordinator, epoch, label
         self._file = KeyFile(project.state, label)
         self._indexes: dict[str, _Index] = {}
+        self._adopted: list[str] = []
         self._is_finished = self._may_be_named = False
 
     def __enter__(self) -> KeyStage:
@@ -119,6 +112,8 @@ class KeyStage:
         """Delete what was written: it will not be appended. What perhaps was stays; if it was not, it is garbage."""
         if not self._may_be_named:
             self._file.discard()
+            for path in self._adopted:
+                (self._project.state / path).unlink(missing_ok=True)
 
     def resolve(self, relation: str, rows: pa.Table, refuse: Refuse | None = None) -> Resolved:
         """Judge events of one relation, which come after all that were judged before, and take the accepted ones into its index.
@@ -136,30 +131,50 @@ class KeyStage:
         # What the refusal rests on was looked at, and has to be the same at the commit; without those events the others are judged as usual.
         if refused.reasons:
             index.looked_at.append(np.unique(judged.order.codes))
-            rest = self.resolve(relation, _leave_out(rows, refused))
-            rejected = pa.concat_tables([_rejected_rows(rows, refused), rest.rejected])
+            rest = self.resolve(relation, leave_out(rows, refused))
+            rejected = pa.concat_tables([rejected_rows(rows, refused), rest.rejected])
             return Resolved(rest.rows, rejected, rest.lost | refused.events)
-        rejections, accepted = reject(judged, events), rows
+        accepted, rejections = settle(judged, events, index.runs)
         if rejections.reasons:
             # The verdicts rest on what is there of rejected rows, too: who changes those keys meanwhile is a conflict.
             index.looked_at.append(np.unique(judged.order.codes))
-            accepted = _leave_out(rows, rejections)
-            # Judged once more, as what was there before a row may have been a rejected one.
-            judged = self.look(relation, accepted)
-            if len(judged.violations()):
-                raise AssertionError(f"accepted events of {relation} are wrong")
-        if len(accepted):
-            self.put(relation, judged.entries())
+            rows, rejected = leave_out(rows, rejections), rejected_rows(rows, rejections)
+        else:
+            rejected = NO_REJECTED
+        if len(rows):
+            self.put(relation, accepted.entries())
         if index.judge.mode == "upsert":
-            accepted = _resolve_rows(accepted, judged)
-        return Resolved(accepted, _rejected_rows(rows, rejections), frozenset(rejections.events))
+            rows = resolve_rows(rows, *accepted.resolve())
+        return Resolved(rows, rejected, frozenset(rejections.events))
 
     def look(self, name: str, rows: pa.Table) -> Judged:
         """What the index of a relation that is not trusted has to say of some rows."""
+        index = self._index(name)
+        return index.judge.judge(rows, rows[SIGN].to_numpy(), index.runs)
+
+    def judged_by(self, name: str) -> tuple[Judge, tuple[KeyRun, ...]]:
+        """Who judges a relation that is not trusted, and by which runs, newest first, before anything of it was judged."""
+        index = self._index(name)
+        return index.judge, index.files
+
+    def adopt(self, name: str, runs: Sequence[NewKeyRun], looked_at: np.ndarray) -> None:
+        """Let the index of a relation say what others have written, who have judged all of its events by :meth:`judged_by`.
+
+        Args:
+            name: the relation's.
+            runs: what is new of its keys; none has a key of another one.
+            looked_at: codes of rejected rows.
+        """
+        index = self._index(name)
+        self._adopted += [run.path for run in runs]
+        index.written += runs
+        index.opened += [open_run(self._project.state, index.relation, run) for run in runs]
+        index.looked_at.append(np.unique(looked_at))
+
+    def _index(self, name: str) -> _Index:
         if name not in self._indexes:
             self._indexes[name] = self._open(name)
-        index = self._indexes[name]
-        return index.judge.judge(rows, rows[SIGN].to_numpy(), index.runs)
+        return self._indexes[name]
 
     def put(self, name: str, entries: Entries) -> None:
         """Let the index of a relation that was looked at say something else of some keys."""
@@ -179,8 +194,9 @@ class KeyStage:
         gone = self._gone if settings.writers == "one" else None
         names = tuple(c.name for c in relation.columns)
         judge = Judge(KeyCodes.of(relation), names, settings.mode, self._epoch, self._coordinator, gone)
-        runs = [self._open_run(relation, run) for run in sort_newest_first(stored.runs)]
-        return _Index(relation, judge, stored.version, signature(relation), runs)
+        files = tuple(sort_newest_first(stored.runs))
+        runs = [self._open_run(relation, run) for run in files]
+        return _Index(relation, judge, stored.version, signature(relation), runs, files)
 
     @functools.cached_property
     def _gone(self) -> frozenset[int]:
@@ -273,14 +289,12 @@ def _find_refused(judged: Judged, events: np.ndarray, refuse: Refuse) -> Rejecti
     return Rejections({int(i): Reason(*of_key.get(int(key_of[i]), PART)) for i in where}, {*lost.tolist()})
 
 
-def _leave_out(rows: pa.Table, rejections: Rejections) -> pa.Table:
+def leave_out(rows: pa.Table, rejections: Rejections) -> pa.Table:
     """The rows that are not rejected."""
-    is_accepted = np.ones(len(rows), bool)
-    is_accepted[list(rejections.reasons)] = False
-    return rows.filter(pa.array(is_accepted))
+    return rows.filter(pa.array(rejections.accepted(len(rows))))
 
 
-def _rejected_rows(rows: pa.Table, rejections: Rejections) -> pa.Table:
+def rejected_rows(rows: pa.Table, rejections: Rejections) -> pa.Table:
     """The rejected rows as the quarantine has them. Only these are touched one by one. Their places in a file are not known here."""
     where, words = sorted(rejections.reasons), {1: "I", -1: "D", 2: "U"}
     records = []
@@ -292,13 +306,19 @@ def _rejected_rows(rows: pa.Table, rejections: Rejections) -> pa.Table:
     return pa.table(columns, schema=REJECTED_SCHEMA)
 
 
-def _resolve_rows(rows: pa.Table, judged: Judged) -> pa.Table:
-    """Upserts and deletes by key as deletes of the old rows and inserts of the new ones, each in the place of its row."""
-    places, old, is_new = judged.resolve()
+def resolve_rows(rows: pa.Table, places: np.ndarray, old: pa.Table | None, is_new: np.ndarray) -> pa.Table:
+    """Upserts and deletes by key as deletes of the old rows and inserts of the new ones, each in the place of its row.
+
+    Args:
+        rows: accepted rows of a relation.
+        places: of those that take an old row away, ascending.
+        old: the rows that these take away; None if there are none.
+        is_new: for each row whether it is a new one itself.
+    """
     sign = np.ones(len(rows), np.int8)
     if old is None:
         return rows.set_column(rows.column_names.index(SIGN), SIGN, pa.array(sign))
-    names = list(judged.by.names)
+    names = old.column_names
     extra = [c for c in rows.column_names if c not in names and c != SIGN]
     kept = np.flatnonzero(is_new)
     new = rows.take(pa.array(kept)) if len(kept) < len(rows) else rows
@@ -405,59 +425,3 @@ def _weigh_bag(judged: Judged) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     back = np.flatnonzero((nets != 0) & (left >= 0))
     needed = np.flatnonzero((left < 0)[judged.key])
     return back, left[back], judged.order.at(needed)
-
-
-# Keeping the number of key runs small, in proportion to what is appended.
-
-
-def tidy_keys(project: Project, catalog: Catalog, label: str) -> int:
-    """Merge runs of the indexes that have too many of one size. When others do the same at the same time, it is left to them.
-
-    Args:
-        project: the project.
-        catalog: its catalog.
-        label: of the step that does it.
-
-    Returns:
-        the number of runs that were replaced.
-    """
-    sizes = catalog.key_indexes.runs() if project.keys else {}
-    crowded = [r for r in project.relations if r.name in project.keys and pick(sizes.get(r.name, []))]
-    return sum(_merge_runs(project, catalog, relation, label) for relation in crowded)
-
-
-def _merge_runs(project: Project, catalog: Catalog, relation: Relation, label: str) -> int:
-    index = catalog.key_indexes.index(relation.name)
-    if index is None or index.signature != signature(relation):
-        return 0
-    chosen = pick([(run.last, run.rows) for run in index.runs])
-    runs = [run for run in index.runs if run.last in chosen]
-    if not runs:
-        return 0
-    file = KeyFile(project.state, label)
-    # Only with the oldest run merged nothing is below a key that is gone; else an older entry of it would come to light.
-    keep = _keep_living(catalog.key_indexes.lowest_open_epoch()) if len(runs) == len(index.runs) else None
-    try:
-        opened = [open_run(project.state, relation, run) for run in sort_newest_first(runs)]
-        parts = merge_runs(KeyCodes.of(relation), opened, [c.name for c in relation.columns], keep)
-        new = [run for some in group_parts(parts, RUN_ROWS) if (run := file.write(relation, some)) is not None]
-        file.close()
-        reach("keys.before-merge")
-        catalog.key_indexes.commit_merge(runs, new)
-        reach("keys.after-merge")
-    except Conflict:
-        file.discard()
-        return 0
-    except BaseException:
-        file.discard()
-        raise
-    return len(runs)
-
-
-def _keep_living(lowest_open: int) -> Keep:
-    """Forget keys that are gone, unless somebody is still in an epoch before that: who has to be told that it would come too late."""
-
-    def keep(counts: np.ndarray, stamps: np.ndarray) -> np.ndarray:
-        return (counts > 0) | (stamped_epoch(stamps) > lowest_open)
-
-    return keep

@@ -346,17 +346,19 @@ class Pack:
             source.seek(run.offset)
             return _parse(source.read_buffer(run.bytes), Place(run.path), run.root)
 
-    def close(self) -> tuple[NewRun, ...]:
-        """Make the file durable, and its name.
+    def close(self, *, durable: bool = True) -> tuple[NewRun, ...]:
+        """Make the file durable, and its name; or only end it.
 
         Returns:
             the runs for the catalog; they are invisible until a transaction there names them.
         """
         if self._sink is not None:
             self._sink.flush()
-            os.fsync(self._sink.fileno())
+            if durable:
+                os.fsync(self._sink.fileno())
             self._sink.close()
-            sync_folder((self.root / self._path).parent)
+            if durable:
+                sync_folder((self.root / self._path).parent)
         return tuple(self._runs)
 
     def discard(self) -> None:

@@ -22,8 +22,8 @@ import subprocess
 import sys
 import tempfile
 import traceback
-from collections.abc import Callable, Generator, Iterator
-from typing import IO, cast
+from collections.abc import Callable, Generator, Iterator, Sequence
+from typing import IO, Any, Protocol, cast
 
 from cumulus_ops.project.errors import CumulusError
 
@@ -40,11 +40,32 @@ __all__ = [
     "REPAIR_POINTS",
     "RESTORE_POINTS",
     "TICK_POINTS",
+    "Beside",
     "ChildDied",
     "ChildFailed",
+    "MakeCalls",
     "reach",
     "run_apart",
 ]
+
+
+# Calls that other processes make, such as the tasks of a job, several at the same time.
+
+
+#: Makes calls, which can be pickled, and may be made several times. What they return, in their order.
+MakeCalls = Callable[[Sequence[Callable[[], Any]]], list[Any]]
+
+
+class Beside(Protocol):
+    """Who knows other processes."""
+
+    def __call__(self, rows: int, calls: int) -> MakeCalls | None:
+        """What makes calls in other processes, several at the same time; None if they are not worth it.
+
+        Args:
+            rows: how many the calls go through together, about.
+            calls: how many they are.
+        """
 
 
 # Named places at which a process can be made to die, to prove that dying there loses and doubles nothing.

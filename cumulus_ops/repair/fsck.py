@@ -18,7 +18,8 @@ from cumulus_ops.catalog.net_tables import NetTable
 from cumulus_ops.catalog.records import KeyRun, LogFile, QuarantinedRows, Run
 from cumulus_ops.catalog.repairs import KnownDamage
 from cumulus_ops.files.log_files import check_file
-from cumulus_ops.keys.building import prove_index, signature
+from cumulus_ops.keys.building import prove_index
+from cumulus_ops.keys.runs import signature
 from cumulus_ops.light import lazy_module
 from cumulus_ops.maps.encodings import Place, say_damaged
 from cumulus_ops.maps.hashes import hash_run

@@ -55,11 +55,11 @@ VALUES = {"one": [None, 1, 2], "two": [None, "", "b"], "text": [None, 1, 2], "ba
 def _small_sizes(collisions: bool) -> Iterator[None]:
     """Everything is cut, written and merged after some rows; with ``collisions``, hashes are few."""
     sizes = {
-        "cumulus_ops.keys.building.CHUNK_ROWS": 8,
-        "cumulus_ops.keys.building.FAN": 2,
-        "cumulus_ops.keys.building.SMALLEST_ROWS": 1,
-        "cumulus_ops.keys.stage.RUN_ROWS": 3,
+        "cumulus_ops.keys.merging.CHUNK_ROWS": 8,
+        "cumulus_ops.keys.merging.FAN": 2,
+        "cumulus_ops.keys.merging.SMALLEST_ROWS": 1,
         "cumulus_ops.keys.building.RUN_ROWS": 3,
+        "cumulus_ops.keys.merging.RUN_ROWS": 3,
         "cumulus_ops.keys.building.SORTED_ROWS": 4,
         "cumulus_ops.keys.stage.HELD_ROWS": 3,
     }

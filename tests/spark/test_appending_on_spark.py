@@ -13,10 +13,10 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
-from cumulus_ops.append.portions import MakeCalls
 from cumulus_ops.compute import spark as on_spark
 from cumulus_ops.compute.spark import SparkExecutor
-from cumulus_ops.project.settings import ExecutorSettings
+from cumulus_ops.project.processes import MakeCalls
+from cumulus_ops.project.settings import ExecutorSettings, KeySettings
 from tests.unit.append.test_portions import File, append_all, land, rows_of, template
 
 pytestmark = pytest.mark.spark
@@ -50,6 +50,28 @@ def test_tasks_append_what_one_process_does(spark: SparkSession, template: Any) 
     assert made == [
         3 + 1 + 2
     ]  # portions of row groups, a text file, the hashes of both; of what may have come before, one process decides
+
+
+def test_tasks_judge_keys_as_one_process_does(spark: SparkSession, template: Any) -> None:
+    made = list[int]()
+    executor = SparkExecutor(ExecutorSettings(rows_per_task=4), spark)
+
+    def beside(rows: int, calls: int) -> MakeCalls | None:
+        def counted(calls: Sequence[Callable[[], Any]]) -> list[Any]:
+            made.append(len(calls))
+            return make(calls) if (make := executor.beside(rows, len(calls))) else [call() for call in calls]
+
+        return counted
+
+    first, second = rows_of(0, 8), [(8, "I", 1), (9, "D", 2), (10, "I", 20), (10, "I", 1), (11, "U", 3), (12, "D", 77)]
+    for modes in (["strict", "strict"], ["strict", "upsert"]):
+        keys = {name: KeySettings(mode) for name, mode in zip(("left", "right"), modes, strict=True)}
+        project = dataclasses.replace(template, batch_rows=4, keys=keys)
+        files = [{name: File(rows, True, True, 2) for name in keys} for rows in (first, second)]
+        land(project, files)  # type: ignore[arg-type]
+        assert append_all(project, 2, beside) == append_all(project, 2, None)
+    # Portions of two relations, and hashes; their ranges; and what is written again: with strict keys nothing at first.
+    assert made[:2] == [2 + 2 + 2, 1 + 1]
 
 
 def test_where_tasks_have_no_more_cores_than_this_process_it_appends_itself(

@@ -6,6 +6,7 @@ import dataclasses
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 from pathlib import Path
 
 import pyarrow as pa
@@ -16,13 +17,15 @@ from cumulus_ops.append.batches import LogWriter, Room, cut_batches
 from cumulus_ops.catalog import tables as t
 from cumulus_ops.catalog.catalog import Catalog
 from cumulus_ops.files.columns import event_schema
-from cumulus_ops.keys.building import build, ensure_index, merge_runs, prove_index, sort_newest_first
+from cumulus_ops.keys.building import build, ensure_index, prove_index
 from cumulus_ops.keys.columns import KeyCodes
+from cumulus_ops.keys.merging import merge_runs, sort_newest_first, tidy_keys
 from cumulus_ops.keys.runs import open_run
-from cumulus_ops.keys.stage import KeyStage, tidy_keys
+from cumulus_ops.keys.stage import KeyStage
 from cumulus_ops.project.errors import Conflict
 from cumulus_ops.project.settings import Project
 from m3.program import Relation
+from tests.support.portions import Others
 
 Row = tuple[object, ...]
 #: (event, relation, op, row); rows of one event follow each other.
@@ -75,7 +78,7 @@ def _append(
                 writer.leave_out(name, f"{coordinator}/{name}", resolved.rejected)
             new = cut_batches(writer.finish(), coordinator, drop, epoch, sequence, Room(10**6))
             keys.commit(lambda changes: catalog.log.append(new, None, changes))
-        tidy_keys(project, catalog, step.label)
+        tidy_keys(project, catalog, step.label, Others())
     return lost
 
 
@@ -220,6 +223,8 @@ def found_in_index(project: Project, catalog: Catalog, relation: Relation, *, re
         if rebuild:
             build(project, catalog, relation, step.label)
         index = ensure_index(project, catalog, relation, step.label)
+        for one, next_ in pairwise(sorted(index.runs, key=lambda run: (run.last, run.lowest))):
+            assert one.last < next_.last or one.highest < next_.lowest
         runs = [open_run(project.state, relation, run) for run in sort_newest_first(index.runs)]
         found: Counter[Row] = Counter()
         for part in merge_runs(KeyCodes.of(relation), runs, names):

@@ -1,9 +1,10 @@
-"""Steps in portions without Spark: one after the other, as several tasks would do them at the same time."""
+"""Steps and calls in portions without Spark: one after the other, as several tasks would do them at the same time."""
 
 from __future__ import annotations
 
 import pickle
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
 from unittest.mock import patch
 
 from cumulus_ops.catalog.records import NewRun
@@ -11,8 +12,9 @@ from cumulus_ops.compute.correct import CorrectTask
 from cumulus_ops.compute.portions import PortionTask, run_levels
 from cumulus_ops.compute.refresh import RefreshTask
 from cumulus_ops.compute.steps import InProcess, MergeTask, MinibatchTask, StepResult, Task, run_step
+from cumulus_ops.project.processes import MakeCalls
 
-__all__ = ["InPortions"]
+__all__ = ["InPortions", "Others"]
 
 
 class InPortions(InProcess):
@@ -45,3 +47,27 @@ class InPortions(InProcess):
         """There and back as text, from the last to the first: they have nothing to say to each other."""
         done = [StepResult.from_json(run_step(pickle.loads(pickle.dumps(task))).to_json()) for task in reversed(tasks)]
         return done[::-1]
+
+
+class Broken(BaseException):
+    """A call has failed that ought not to: nobody takes this for other processes that have gone, and does it himself."""
+
+
+class Others:
+    """Makes calls as other processes do: pickled, in any order, some of them twice. ``lost``: the files that nobody has taken of these."""
+
+    def __init__(self) -> None:
+        self.calls, self.lost = 0, set[str]()
+
+    def __call__(self, rows: int, calls: int) -> MakeCalls:
+        return self.make
+
+    def make(self, calls: Sequence[Callable[[], Any]]) -> list[Any]:
+        again: list[Callable[[], Any]] = pickle.loads(pickle.dumps(calls))
+        self.calls += len(calls)
+        try:
+            for found in (call() for call in again[::2]):
+                self.lost.update(found.paths() if hasattr(found, "paths") else ())
+            return [pickle.loads(pickle.dumps(call())) for call in reversed(again)][::-1]
+        except Exception as error:
+            raise Broken from error

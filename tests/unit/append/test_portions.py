@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import dataclasses
-import pickle
+import os
 import shutil
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 import pyarrow as pa
 import pyarrow.csv
@@ -18,17 +19,18 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from cumulus_ops.append.append import append_delivery
-from cumulus_ops.append.batches import Written
-from cumulus_ops.append.portions import Beside, MakeCalls
 from cumulus_ops.catalog.catalog import Catalog
 from cumulus_ops.files.log_files import read_log
 from cumulus_ops.files.parquet import read_groups, read_parquet
 from cumulus_ops.opening.runtime import initialise
 from cumulus_ops.project.errors import InputProblem
+from cumulus_ops.project.processes import Beside
 from cumulus_ops.project.settings import KeySettings, Project
 from cumulus_ops.sources.landing import drop_delivery
 from m3.datatypes import INT, STRING
 from m3.program import Column, Relation
+from tests.support.keyed import found_in_index, proved
+from tests.support.portions import Others
 from tests.support.projects import make_project
 
 RELATIONS = [
@@ -40,7 +42,7 @@ Row = tuple[int | None, str, int | None]
 ROWS = st.lists(
     st.tuples(
         st.one_of(st.integers(0, 12), st.integers(0, 12), st.none()),
-        st.sampled_from("IIIIDX"),
+        st.sampled_from("IIIIDDUX"),
         st.sampled_from([1, 2, 3, 4, None]),
     ),
     max_size=12,
@@ -78,6 +80,25 @@ FILES = st.builds(
 )
 DROPS = st.lists(st.dictionaries(st.sampled_from(["left", "right"]), FILES, min_size=1), min_size=1, max_size=3)
 
+#: Mostly in order, several portions each, and of few keys: one has rows in several portions, and an event may have rows of several keys.
+KEYED = st.lists(
+    st.dictionaries(
+        st.sampled_from(["left", "right"]),
+        st.builds(
+            File,
+            st.lists(
+                st.tuples(st.integers(0, 30), st.sampled_from("IIIIIIDU"), st.integers(1, 8)), min_size=2, max_size=16
+            ),
+            st.just(True),
+            st.sampled_from([True, True, True, False]),
+            st.integers(1, 4),
+        ),
+        min_size=1,
+    ),
+    min_size=1,
+    max_size=3,
+)
+
 
 @pytest.fixture(scope="module")
 def template(tmp_path_factory: pytest.TempPathFactory) -> Project:
@@ -86,22 +107,6 @@ def template(tmp_path_factory: pytest.TempPathFactory) -> Project:
     initialise(project)
     shutil.copytree(project.state, project.state.with_name("saved"))
     return project
-
-
-class Others:
-    """Makes calls as other processes do: pickled, in any order, some of them twice. ``lost``: what nobody has taken of these."""
-
-    def __init__(self) -> None:
-        self.calls, self.lost = 0, list[Written]()
-
-    def __call__(self, rows: int, calls: int) -> MakeCalls:
-        return self.make
-
-    def make(self, calls: Sequence[Callable[[], Any]]) -> list[Any]:
-        again: list[Callable[[], Any]] = pickle.loads(pickle.dumps(calls))
-        self.calls += len(calls)
-        self.lost += [found for call in again[::2] if isinstance(found := call(), Written)]
-        return [pickle.loads(pickle.dumps(call())) for call in reversed(again)][::-1]
 
 
 @contextmanager
@@ -129,13 +134,14 @@ def append_all(project: Project, drops: int, beside: Beside | None) -> list[obje
         for number in range(drops):
             catalog.deliveries.see(0, {f"d{number}": 0.0})
             append_delivery(project, catalog, 0, drop_delivery(project, project.landing / "0" / f"d{number}"), beside)
+        assert all(proved(project, catalog, relation) for relation in RELATIONS)
         log, rejected = catalog.log.files(), catalog.deliveries.quarantined_rows()
-        named = {file.path for file in (*log, *rejected)}
+        indexes = [catalog.key_indexes.index(relation.name) for relation in RELATIONS]
+        named = {file.path for file in (*log, *rejected, *(run for index in indexes if index for run in index.runs))}
         if isinstance(beside, Others):
-            named |= {log.file.path for lost in beside.lost for log in lost.log}
-            named |= {file.path for lost in beside.lost for file in lost.quarantine}
-        folders = [project.state / folder for folder in ("log", "quarantine")]
-        there = {str(f.relative_to(project.state)) for folder in folders for f in folder.rglob("*.parquet")}
+            named |= beside.lost
+        folders = [project.state / folder for folder in ("log", "quarantine", "keys")]
+        there = {str(f.relative_to(project.state)) for folder in folders for f in folder.rglob("*.*")}
         assert named <= there
         assert there == named or not isinstance(beside, Others)  # what a call has written that died is collected later
         return [
@@ -145,18 +151,30 @@ def append_all(project: Project, drops: int, beside: Beside | None) -> list[obje
             [(dataclasses.replace(file, path=""), read_log(project.state, file).to_pylist()) for file in rejected],
             [dataclasses.replace(f, recorded_at=f.recorded_at.min) for f in catalog.deliveries.files_aside(state=None)],
             [catalog.deliveries.known(0, [f"d{number}"]) for number in range(drops)],
+            [found_in_index(project, catalog, relation) for relation in RELATIONS if relation.name in project.keys],
         ]
 
 
 @settings(max_examples=20, deadline=None)
-@given(DROPS, st.sampled_from([2, 5, 50]), st.booleans())
+@given(DROPS, st.sampled_from([2, 5, 50]))
 def test_several_processes_append_what_one_does(
-    template: Project, drops: list[dict[str, File]], batch_rows: int, is_keyed: bool
+    template: Project, drops: list[dict[str, File]], batch_rows: int
 ) -> None:
-    keys = {"right": KeySettings("upsert")} if is_keyed else {}
-    project = dataclasses.replace(template, batch_rows=batch_rows, keys=keys)
+    project = dataclasses.replace(template, batch_rows=batch_rows)
     land(project, drops)
     assert append_all(project, len(drops), Others()) == append_all(project, len(drops), None)
+
+
+@settings(max_examples=int(os.environ.get("EXAMPLES", "40")), deadline=None)
+@given(KEYED | DROPS, st.sampled_from([2, 5, 50]), st.sampled_from(["strict", "upsert"]), st.sampled_from([1, 5, 1000]))
+def test_keys_judge_by_ranges_as_they_do_piece_by_piece(
+    template: Project, drops: list[dict[str, File]], batch_rows: int, mode: str, sorted_rows: int
+) -> None:
+    keys = {"left": KeySettings("strict"), "right": KeySettings(mode)}  # one has no key: its rows are a bag
+    project = dataclasses.replace(template, batch_rows=batch_rows, keys=keys)
+    land(project, drops)
+    with patch("cumulus_ops.keys.ranges.SAMPLED", 1), patch("cumulus_ops.keys.ranges.SORTED_ROWS", sorted_rows):
+        assert append_all(project, len(drops), Others()) == append_all(project, len(drops), None)
 
 
 def rows_of(first: int, count: int) -> list[Row]:

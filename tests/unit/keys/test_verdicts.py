@@ -6,6 +6,7 @@ import json
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from sqlalchemy import update
@@ -13,9 +14,12 @@ from sqlalchemy import update
 from cumulus_ops.catalog import tables
 from cumulus_ops.catalog.catalog import Catalog
 from cumulus_ops.catalog.records import KeyChange
-from cumulus_ops.keys import building, stage
-from cumulus_ops.keys.building import ensure_index, signature
-from cumulus_ops.keys.stage import KeyStage, tidy_keys
+from cumulus_ops.keys import merging
+from cumulus_ops.keys.building import ensure_index
+from cumulus_ops.keys.merging import ALL, tidy_keys
+from cumulus_ops.keys.ranges import JudgeRange, Sorter
+from cumulus_ops.keys.runs import signature
+from cumulus_ops.keys.stage import KeyStage
 from cumulus_ops.project.errors import Conflict
 from cumulus_ops.project.settings import KeySettings, Project
 from m3.datatypes import INT, STRING
@@ -142,9 +146,24 @@ def test_what_counts_before_something_accepted_is_refused(opened: Open) -> None:
     assert append(project, catalog, 0, "d", _place((1, "I", 1, "c"))) == {"place": []}
 
 
+def _judge_here(project: Project, keys: KeyStage, label: str, rows: pa.Table) -> None:
+    keys.resolve("place", rows)
+
+
+def _judge_by_range(project: Project, keys: KeyStage, label: str, rows: pa.Table) -> None:
+    judge, index = keys.judged_by("place")
+    sorter = Sorter(project.state, label, PLACE, judge, 0)
+    sorter.add(rows)
+    verdict = JudgeRange(project.state, label, PLACE, judge, index, sorter.finish().runs, ALL, False)()
+    assert verdict is not None
+    keys.adopt("place", [] if verdict.run is None else [verdict.run], verdict.looked_at)
+
+
+@pytest.mark.parametrize("judge", [_judge_here, _judge_by_range])
+@pytest.mark.parametrize("op", ["I", "D"])  # which is accepted, and which is rejected
 @pytest.mark.parametrize(("other", "is_refused"), [(2, False), (1, True)])
 def test_who_comes_second_starts_again_only_if_the_first_had_its_keys(
-    opened: Open, other: int, is_refused: bool
+    opened: Open, other: int, is_refused: bool, op: str, judge: Callable[..., None]
 ) -> None:
     project, catalog = opened("strict", "any")
     append(project, catalog, 0, "a", _place((0, "I", 0, "a")))
@@ -157,7 +176,7 @@ def test_who_comes_second_starts_again_only_if_the_first_had_its_keys(
             raise Conflict("the key index moved on", kind="keys-moved")
 
     with catalog.leases.step() as step, KeyStage(project, catalog, 1, 0, step.label) as keys:
-        keys.resolve("place", table_of(PLACE, _place((0, "I", 1, "b"))))
+        judge(project, keys, step.label, table_of(PLACE, _place((0, op, 1, "b"))))
         if is_refused:
             with pytest.raises(Conflict):
                 keys.commit(refused_once)
@@ -187,8 +206,8 @@ def test_what_was_appended_while_it_was_trusted_is_looked_at(opened: Open, caplo
 
 
 def test_runs_become_few_and_what_is_gone_is_forgotten(opened: Open, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(building, "SMALLEST_ROWS", 1)
-    monkeypatch.setattr(building, "FAN", 4)
+    monkeypatch.setattr(merging, "SMALLEST_ROWS", 1)
+    monkeypatch.setattr(merging, "FAN", 4)
     project, catalog = opened("upsert")
     for i in range(40):
         append(project, catalog, 0, f"d{i}", _place((2 * i, "U", i, "a"), (2 * i + 1, "D", i - 1, None)))
@@ -196,7 +215,7 @@ def test_runs_become_few_and_what_is_gone_is_forgotten(opened: Open, monkeypatch
         assert index is not None
         assert len(index.runs) <= 12
     assert found_in_index(project, catalog, PLACE) == {(39, "a"): 1}
-    monkeypatch.setattr(stage, "pick", lambda runs: {last for last, _ in runs})
+    monkeypatch.setattr(merging, "pick", lambda runs: {last for last, _ in runs})
     with catalog.leases.step() as step:
         assert tidy_keys(project, catalog, step.label) > 0
     index = catalog.key_indexes.index("place")
