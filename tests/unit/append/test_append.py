@@ -26,7 +26,7 @@ from cumulus_ops.files import new_files
 from cumulus_ops.files.columns import OFFSET, SIGN
 from cumulus_ops.files.landed import changes, event_cuts, piece_rows
 from cumulus_ops.files.log_files import NO_RANGES, find_ranges, read_log, with_stamps
-from cumulus_ops.files.new_files import LOOKED_AT, NewFile, write_parquet
+from cumulus_ops.files.new_files import LOOKED_AT, NewFile, close_files, write_parquet
 from cumulus_ops.project.errors import Conflict
 from cumulus_ops.project.settings import Project
 from cumulus_ops.project.versions import event_version
@@ -408,3 +408,23 @@ def test_pieces_are_as_large_as_possible(events: list[int], rows: int, portions:
 @pytest.mark.parametrize(("batch", "piece"), [(1, 1), (100_000, 100_000), (200_000, 100_000), (1_000_000, 125_000)])
 def test_several_pieces_fill_a_batch(batch: int, piece: int) -> None:
     assert piece_rows(batch) == piece
+
+
+def test_who_closes_files_waits_for_all_of_them_also_if_one_fails(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    files = [NewFile(tmp_path, f"log/{i}", pa.schema([("a", pa.int64())])) for i in range(3)]
+    sync, failed, done = NewFile._sync, threading.Event(), list[NewFile]()
+
+    def fail_first(file: NewFile) -> None:
+        if file is files[0]:
+            failed.set()
+            raise OSError("the disk is gone")
+        assert failed.wait(60)
+        sync(file)
+        done.append(file)
+
+    monkeypatch.setattr(NewFile, "_sync", fail_first)
+    with pytest.raises(OSError, match="the disk is gone"):
+        close_files(files)
+    assert {*done} == {*files[1:]}
