@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections import Counter, OrderedDict
+from collections import Counter, OrderedDict, defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -262,11 +262,15 @@ class StoredRuns:
 
     def __init__(self, plan: ProgramPlan, root: Path, runs: Iterable[Run]) -> None:
         self._plan, self._root = plan, str(root)
-        self._by_path: dict[tuple[str, str], list[Run]] = {}
+        self._by_path = defaultdict[tuple[str, str], list[Run]](list)
         self._found: dict[tuple[AccessPath, int, int], list[RunData]] = {}
         self._oldest: dict[tuple[str, str], int] = {}
+        newest = -EVER
         for run in runs:
-            self._by_path.setdefault((run.map, run.access_path), []).append(run)
+            self._by_path[run.map, run.access_path].append(run)
+            if run.max_version > newest:
+                newest = run.max_version
+        self._newest = newest
 
     @cached_property
     def oldest(self) -> int:
@@ -275,6 +279,8 @@ class StoredRuns:
 
     def get(self, path: AccessPath, before: int = EVER, since: int = -EVER) -> list[RunData]:
         """The runs of ``path`` that may hold a delta with a version from ``since`` (inclusive) to ``before`` (exclusive)."""
+        if before > self._newest:  # as for most batches: then all versions find the same
+            before = EVER
         key = (path, before, since)
         found = self._found.get(key)
         if found is None:
