@@ -9,7 +9,6 @@ from functools import lru_cache
 from pathlib import Path
 
 import numpy as np
-import pyarrow as pa
 import pyarrow.compute as pc
 
 from cumulus_ops.catalog.records import Batch, NewRun, Run
@@ -31,7 +30,7 @@ from cumulus_ops.layout.costs import Ref, used_columns
 from cumulus_ops.layout.groups import Group
 from cumulus_ops.layout.plans import ProgramPlan
 from cumulus_ops.layout.statements import StatementPlan
-from cumulus_ops.maps.deltas import VERSION, delta_schema, negate_deltas, sum_deltas
+from cumulus_ops.maps.deltas import VERSION, Deltas, add_deltas, delta_schema, negate_deltas, sum_deltas
 from cumulus_ops.maps.packs import open_run, write_runs
 from cumulus_ops.maps.runs import RunData, build_run
 from cumulus_ops.project.errors import IntegrityProblem
@@ -60,7 +59,7 @@ __all__ = [
 
 
 #: The deltas of one map, given what the step has computed so far.
-Compute = Callable[[str, OwnDeltas], list[pa.Table]]
+Compute = Callable[[str, OwnDeltas], list[Deltas]]
 
 
 def settle(
@@ -123,33 +122,33 @@ def versions_per_event(plan: ProgramPlan) -> int:
 
 def _visit(plan: ProgramPlan, name: str, own: OwnDeltas, compute: Compute, cyclic: bool) -> bool:
     """Recompute one map's deltas; whether they changed."""
-    tables = compute(name, own)
-    if not tables and not cyclic:
+    parts = compute(name, own)
+    if not cyclic:
+        if parts:
+            own.put(name, add_deltas(parts), final=True)
+        return bool(parts)
+    before, group = own.deltas(name), plan.groups[name]
+    table = add_deltas(parts).table() if parts else delta_schema(group.keys, group.members).empty_table()
+    table = table.sort_by([(column, "ascending") for column in table.column_names])
+    if table.equals(before.table()) if before is not None else len(table) == 0:
         return False
-    before = own.table(name)
-    group = plan.groups[name]
-    delta = sum_deltas(tables) if tables else delta_schema(group.keys, group.members).empty_table()
-    if cyclic:
-        delta = delta.sort_by([(column, "ascending") for column in delta.column_names])
-        if (before is not None and before.equals(delta)) or (before is None and len(delta) == 0):
-            return False
-    own.put(name, delta, final=not cyclic)
+    own.put(name, Deltas.of(table))
     return True
 
 
 # What a program adds before its first event (``ON START``), as deltas of a version below all epochs.
 
 
-def start_deltas(plan: ProgramPlan) -> Mapping[str, pa.Table]:
+def start_deltas(plan: ProgramPlan) -> Mapping[str, Deltas]:
     """The deltas of each map that ON START adds to: its statements run for one event without parameters."""
     event = Events(Frame({}, 1), np.array([plan.versions.start]), np.ones(1, np.int64))
-    tables: dict[str, list[pa.Table]] = {}
+    added: dict[str, list[Deltas]] = {}
     for statement in plan.start:
-        table = run_statement(statement, plan.groups[statement.target], event, lambda _: [])
-        if table is not None:
-            tables.setdefault(statement.target, []).append(table)
-    summed = {name: sum_deltas(parts) for name, parts in tables.items()}
-    return {name: table for name, table in summed.items() if len(table)}
+        deltas = run_statement(statement, plan.groups[statement.target], event, lambda _: [])
+        if deltas is not None:
+            added.setdefault(statement.target, []).append(deltas)
+    summed = {name: add_deltas(parts) for name, parts in added.items()}
+    return {name: deltas for name, deltas in summed.items() if len(deltas)}
 
 
 @dataclass(frozen=True)
@@ -218,20 +217,20 @@ def find_concerned(task: ApplyTask) -> set[str]:
 def applying(task: ApplyTask, loaded: Loaded, part: Part = WHOLE) -> Compute:
     """What computes the deltas of a map, or what a part of the events adds to it."""
     stored = StoredRuns(task.plan, task.root, task.runs)
-    fixed: dict[Ref, pa.Table | None] = {}  # what the rounds of a cycle do not change
+    fixed: dict[Ref, Deltas | None] = {}  # what the rounds of a cycle do not change
 
-    def add(ref: Ref, statement: StatementPlan, own: OwnDeltas) -> pa.Table | None:
+    def add(ref: Ref, statement: StatementPlan, own: OwnDeltas) -> Deltas | None:
         if ref in fixed:
             return fixed[ref]
         events = loaded.get(statement.relation, statement.sign, part)
-        table = apply_statement(statement, task.plan.groups[ref[0]], events, stored, own)
+        deltas = apply_statement(statement, task.plan.groups[ref[0]], events, stored, own)
         if task.plan.is_repeated(ref[0]) and not task.plan.reads_own_cycle(statement):
-            fixed[ref] = table
-        return table
+            fixed[ref] = deltas
+        return deltas
 
-    def compute(name: str, own: OwnDeltas) -> list[pa.Table]:
-        tables = [add((name, i), s, own) for i, s in enumerate(task.plan.statements[name])]
-        return [t for t in tables if t is not None]
+    def compute(name: str, own: OwnDeltas) -> list[Deltas]:
+        parts = [add((name, i), s, own) for i, s in enumerate(task.plan.statements[name])]
+        return [part for part in parts if part is not None]
 
     return compute
 
@@ -247,7 +246,7 @@ def read_columns(plan: ProgramPlan, maps: frozenset[str]) -> dict[str, set[str]]
 
 def apply_statement(
     plan: StatementPlan, target: Group, events: Events | None, stored: StoredRuns, own: OwnDeltas
-) -> pa.Table | None:
+) -> Deltas | None:
     """One statement's unsummed deltas for ``events``, None if there are none."""
     if events is None:
         return None

@@ -17,8 +17,6 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
-import pyarrow as pa
-
 from cumulus_ops.catalog.records import Clock, Run
 from cumulus_ops.compute.apply import Compute, Loaded, settle, versions_per_event
 from cumulus_ops.compute.kernel import Events, run_statement
@@ -36,6 +34,7 @@ from cumulus_ops.compute.reading import (
 from cumulus_ops.layout.groups import Group
 from cumulus_ops.layout.plans import ProgramPlan
 from cumulus_ops.layout.statements import ReadPlan, StatementPlan
+from cumulus_ops.maps.deltas import Deltas
 from cumulus_ops.maps.runs import RunData
 
 __all__ = [
@@ -121,13 +120,13 @@ def correcting(task: CorrectTask, part: Part = WHOLE) -> Compute:
     """What computes the corrections of a map, or one part of them."""
     groups = _groups(task)
 
-    def compute(name: str, own: OwnDeltas) -> list[pa.Table]:
+    def compute(name: str, own: OwnDeltas) -> list[Deltas]:
         return [
-            table
+            deltas
             for group in groups
             for statement in task.plan.statements[name]
             if statement.reads and statement.relation in group.relations
-            for table in _correct_statement(task.plan, statement, group, own, part)
+            for deltas in _correct_statement(task.plan, statement, group, own, part)
         ]
 
     return compute
@@ -135,7 +134,7 @@ def correcting(task: CorrectTask, part: Part = WHOLE) -> Compute:
 
 def _correct_statement(
     plan: ProgramPlan, statement: StatementPlan, group: _Group, own: OwnDeltas, part: Part
-) -> list[pa.Table]:
+) -> list[Deltas]:
     return correct_statement(
         statement,
         plan.groups[statement.target],
@@ -164,7 +163,7 @@ class States:
 
 def correct_statement(
     statement: StatementPlan, target: Group, newest: int, load: Callable[[], Events | None], states: States
-) -> list[pa.Table]:
+) -> list[Deltas]:
     """The corrective deltas of one statement for the events of one history.
 
     Args:

@@ -41,7 +41,7 @@ from cumulus_ops.compute.refresh import changes_of, derive
 from cumulus_ops.layout.costs import used_columns
 from cumulus_ops.layout.plans import ProgramPlan
 from cumulus_ops.layout.statements import StatementPlan
-from cumulus_ops.maps.deltas import at_version, sum_deltas
+from cumulus_ops.maps.deltas import Deltas, add_deltas
 from cumulus_ops.maps.runs import AccessPath
 from cumulus_ops.project.errors import InputProblem, IntegrityProblem
 
@@ -292,26 +292,26 @@ class _Step:
         for name in (name for stratum in self.plan.strata for name in stratum if name in self.task.drivers):
             relation = self.task.drivers[name]
             statements = [s for s in self.plan.statements[name] if s.relation == relation]
-            added = (table for loaded in loads for table in self._of_events(relation, statements, own, loaded))
+            added = (deltas for loaded in loads for deltas in self._of_events(relation, statements, own, loaded))
             if not self.task.by_version:
-                added = (at_version(table, first) for table in added)
-            tables = self._hand_over(name, added)
-            if tables:
-                own.put(name, sum_deltas(tables), final=True)
+                added = (deltas.at_version(first) for deltas in added)
+            parts = self._hand_over(name, added)
+            if parts:
+                own.put(name, add_deltas(parts), final=True)
 
-    def compute(self, name: str, own: OwnDeltas) -> list[pa.Table]:
+    def compute(self, name: str, own: OwnDeltas) -> list[Deltas]:
         """The unsummed deltas of one map, but for those that are taken."""
         return self._hand_over(name, self._compute(name, own))
 
-    def _hand_over(self, name: str, tables: Iterator[pa.Table]) -> list[pa.Table]:
+    def _hand_over(self, name: str, parts: Iterator[Deltas]) -> list[Deltas]:
         """Those that are not taken."""
         if self.take is None or name not in self.taken:
-            return [*tables]
-        for table in tables:
-            self.take(name, table)
+            return [*parts]
+        for deltas in parts:
+            self.take(name, deltas.table())
         return []
 
-    def _compute(self, name: str, own: OwnDeltas) -> Iterator[pa.Table]:
+    def _compute(self, name: str, own: OwnDeltas) -> Iterator[Deltas]:
         derived = self.plan.derived.get(name)
         if derived is not None:
             yield from derive(self.plan, derived, States(self.before, self.given, own, self.since, self.until))
@@ -329,22 +329,22 @@ class _Step:
 
     def _of_events(
         self, relation: str, statements: list[StatementPlan], own: OwnDeltas, loaded: Loaded
-    ) -> Iterator[pa.Table]:
+    ) -> Iterator[Deltas]:
         """What the events of a relation add. That is linear in them, so that they can be taken in parts."""
         parts = loaded.parts(relation)
         for part in parts:
             found = [self._apply(s, loaded.get(relation, s.sign, part), own) for s in statements]
-            added = [table for table in found if table is not None]
-            yield from added if len(parts) == 1 or not added else [sum_deltas(added)]
+            added = [deltas for deltas in found if deltas is not None]
+            yield from added if len(parts) == 1 or not added else [add_deltas(added)]
 
-    def _of_changes(self, name: str, statements: list[StatementPlan], own: OwnDeltas) -> list[pa.Table]:
+    def _of_changes(self, name: str, statements: list[StatementPlan], own: OwnDeltas) -> list[Deltas]:
         """The same for the changes of a derived map: those of this step, or those that are stored."""
         if name not in self._changes:
             path = self.plan.derived[name].group.path
             runs = own.get(path) if name in self.task.computed else self.given.get(path, self.until, self.since)
             self._changes[name] = changes_of(self.plan, name, runs, self.task.memory, self.since, self.until)
         found = [self._apply(s, self._changes[name], own) for s in statements]
-        return [table for table in found if table is not None]
+        return [deltas for deltas in found if deltas is not None]
 
-    def _apply(self, statement: StatementPlan, events: Events | None, own: OwnDeltas) -> pa.Table | None:
+    def _apply(self, statement: StatementPlan, events: Events | None, own: OwnDeltas) -> Deltas | None:
         return apply_statement(statement, self.plan.groups[statement.target], events, self.all, own)

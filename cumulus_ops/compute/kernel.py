@@ -33,11 +33,11 @@ from cumulus_ops.maps.columns import (
 )
 from cumulus_ops.maps.deltas import (
     VERSION,
-    distinct_rows,
+    Deltas,
+    add_deltas,
+    delta_columns,
     multiply,
-    sum_deltas,
     value_column,
-    with_values,
 )
 from cumulus_ops.maps.lookup import Slices, find_parts, probe, read_part, sum_points
 from cumulus_ops.maps.runs import RunData
@@ -216,7 +216,7 @@ class _Memory:
 
 def run_statement(
     plan: StatementPlan, group: Group, events: Events, sources: Sources, first: int | None = None
-) -> pa.Table | None:
+) -> Deltas | None:
     """The deltas of ``plan``'s target for all ``events``, not yet summed.
 
     Args:
@@ -227,7 +227,7 @@ def run_statement(
         first: a read to do before the others, because few keys match it (only where reads may be reordered).
 
     Returns:
-        a delta table of the target, or None when there is nothing to add.
+        deltas of the target, or None when there is nothing to add.
     """
     if events.cancel(plan.parameters):
         return None
@@ -245,7 +245,7 @@ def run_statement(
     return _run_events(plan, group, chosen, chain)
 
 
-def _run_events(plan: StatementPlan, group: Group, chosen: Events, chain: _Chain) -> pa.Table | None:
+def _run_events(plan: StatementPlan, group: Group, chosen: Events, chain: _Chain) -> Deltas | None:
     # Grouped by versions too, since events read the state before their own version. All that the statement carries into its joins has
     # to agree, and nothing else: products are summed within a group before anything is looked up. None: each is its own group.
     groups = None
@@ -266,24 +266,24 @@ def _run_reads(
     chain: _Chain,
     joined: _Joined,
     done: int = 0,
-) -> pa.Table | None:
+) -> Deltas | None:
     """The deltas for what the first ``done`` reads of the chain have found."""
     if not joined.rows:
         return None
     if done == len(chain.steps):
         return _finish_deltas(plan, group, events, groups, joined, chain)
-    tables, rows, most = list[pa.Table](), 0, events.limit_rows
+    found, rows, most = list[Deltas](), 0, events.limit_rows
     for part in _find_next(plan, *chain.steps[done], events, joined):
-        table = _run_reads(plan, group, events, groups, chain, part, done + 1)
-        if table is None:
+        deltas = _run_reads(plan, group, events, groups, chain, part, done + 1)
+        if deltas is None:
             continue
-        tables.append(table)
-        rows += len(table)
-        if rows > most and len(tables) > 1:
-            tables = [sum_deltas(tables)]
-            rows = len(tables[0])
+        found.append(deltas)
+        rows += len(deltas)
+        if rows > most and len(found) > 1:
+            found = [add_deltas(found)]
+            rows = len(found[0])
             most = max(most, 2 * rows)
-    return sum_deltas(tables) if len(tables) > 1 else tables[0] if tables else None
+    return add_deltas(found) if len(found) > 1 else found[0] if found else None
 
 
 @dataclass(frozen=True)
@@ -457,7 +457,7 @@ def _build_frame(plan: StatementPlan, events: Events, joined: _Joined, names: Se
 
 def _finish_deltas(
     plan: StatementPlan, group: Group, events: Events, groups: Groups | None, joined: _Joined, chain: _Chain
-) -> pa.Table | None:
+) -> Deltas | None:
     columns = [
         _multiply_early(plan, product, events, groups, joined, taken)
         for product, taken in zip(plan.products, chain.taken, strict=True)
@@ -468,7 +468,7 @@ def _finish_deltas(
         columns, joined, frame = [units[rows] for units in columns], joined.take(rows), frame.take(rows)
     for factor, users in plan.late_factors.items():
         _multiply_late(plan, factor, frame, columns, users)
-    return _build_table(plan, group, events, groups, joined, frame, columns)
+    return _build_deltas(plan, group, events, groups, joined, frame, columns)
 
 
 def _multiply_late(
@@ -487,7 +487,7 @@ def _multiply_late(
                 columns[i][rows] = units
 
 
-def _build_table(
+def _build_deltas(
     plan: StatementPlan,
     group: Group,
     events: Events,
@@ -495,8 +495,8 @@ def _build_table(
     joined: _Joined,
     frame: Frame,
     columns: Sequence[np.ndarray],
-) -> pa.Table | None:
-    """The delta table of the rows that add something."""
+) -> Deltas | None:
+    """The deltas of the rows that add something."""
     some = columns[0] != 0
     for units in columns[1:]:
         if are_all(some):
@@ -511,13 +511,12 @@ def _build_table(
     versions = joined.versions_in(events) + plan.offset
     values = {product.map: units for product, units in zip(plan.products, columns, strict=True)}
     summands = {value_column(name): values[name] for name in group.members}
-    table = with_values({**keys, VERSION: from_numbers(versions)}, summands)
     # Whoever sums the deltas need not group them if no two rows can have one key: there is one row for each group of events, and all that
     # tells groups apart is among the keys. Not so of doubles: 0.0 and -0.0 are two groups, and one key.
     is_distinct = (
         groups is not None and plan.tells_apart and not any(pa.types.is_floating(k.type) for k in keys.values())
     )
-    return distinct_rows(table) if is_distinct else table
+    return Deltas(delta_columns({**keys, VERSION: from_numbers(versions)}, summands), is_distinct)
 
 
 def _multiply_early(

@@ -20,10 +20,10 @@ from cumulus_ops.compute.vector import Frame
 from cumulus_ops.files.log_files import OpenLog, read_fresh
 from cumulus_ops.layout.plans import ProgramPlan
 from cumulus_ops.maps.columns import least, stack, to_physical, whole_column
-from cumulus_ops.maps.deltas import project_deltas, versions
-from cumulus_ops.maps.hashes import Hashes, hash_together, rows_of_table
+from cumulus_ops.maps.deltas import Deltas, project_deltas
+from cumulus_ops.maps.hashes import Hashes, hash_together, rows_of_columns
 from cumulus_ops.maps.packs import Pack, open_run, unmap_files
-from cumulus_ops.maps.runs import AccessPath, RunData, build_run, join_runs
+from cumulus_ops.maps.runs import AccessPath, RunData, build_columns, build_run, join_runs
 from m3.datatypes import Type
 from m3.program import Relation
 
@@ -204,7 +204,7 @@ class OpenedRuns:
         if found is not None:
             return found
         parts = [self.open(root, run) for run in runs]
-        merged = build_run(join_runs(parts, names), parts[0].path)
+        merged = build_columns(join_runs(parts, names), parts[0].path)
         return self._put(key, merged, merged.nbytes)
 
     def _get(self, key: Key) -> RunData | None:
@@ -321,7 +321,7 @@ class OwnDeltas:
         self._aside = None if pack is None else Pack(pack.root, pack.label)
         self._final: dict[str, int] = {}
         self._final_bytes = 0
-        self._tables: dict[str, pa.Table] = {}
+        self._deltas: dict[str, Deltas] = {}
         self._runs: dict[AccessPath, RunData] = {}
         self._first: dict[str, int] = {}
         self._root = ""
@@ -338,20 +338,18 @@ class OwnDeltas:
             self._first_of_others[run.map] = first
             self._others.setdefault((run.map, run.access_path), []).append(run)
 
-    def put(self, name: str, delta: pa.Table, *, final: bool = False) -> None:
+    def put(self, name: str, deltas: Deltas, *, final: bool = False) -> None:
         """Set the summed deltas of a map. ``final``: they will not be set again."""
         for path in [p for p in self._runs if p.map == name] if name in self._first else ():
             del self._runs[path]
-        first = least(versions(delta)) if len(delta) else EVER
+        first = least(deltas.versions()) if len(deltas) else EVER
         self._first[name] = min(first, self._first_of_others.get(name, EVER))
-        self._tables[name] = delta
+        self._deltas[name] = deltas
         if final and self._plan is not None and self._pack is not None:
-            size = (
-                delta.get_total_buffer_size()
-            )  # `nbytes` looks at each column's buffers in Python: 40 us for a few rows
+            size = deltas.nbytes
             self._final_bytes += size - self._final.get(name, 0)
             self._final[name] = size
-            if len(delta) >= WRITTEN_ROWS and name not in self._passing:
+            if len(deltas) >= WRITTEN_ROWS and name not in self._passing:
                 self._write(name)
             # The largest first: it frees most for one path's sorting, and small ones are kept for the reads of deeper maps.
             while self._final_bytes > self._limit_bytes:
@@ -362,17 +360,21 @@ class OwnDeltas:
         pack = self._aside if name in self._passing else self._pack
         assert pack is not None
         self._final_bytes -= self._final.pop(name)
-        paths = self._passing.get(name, self._plan.paths[name]) if len(self._tables[name]) else ()
+        paths = self._passing.get(name, self._plan.paths[name]) if len(self._deltas[name]) else ()
         for path, known in zip(paths, self._hash([name])[0] if paths else (), strict=True):
             if len(self._build(path)):
                 self._runs[path] = pack.read(pack.append(self._build(path), known))
             self._written.setdefault(path.map, self._runs[path].versions.all_units())
-        del self._tables[name]
+        del self._deltas[name]
 
     def _build(self, path: AccessPath) -> RunData:
         run = self._runs.get(path)
         if run is None:
-            run = build_run(project_deltas(self._tables[path.map], path.keys, path.values), path)
+            deltas = self._deltas[path.map]
+            if path.keys is None and path.values is None:
+                run = build_columns(deltas.columns, path)
+            else:
+                run = build_run(project_deltas(deltas.table(), path.keys, path.values), path)
             self._runs[path] = run
         return run
 
@@ -382,7 +384,7 @@ class OwnDeltas:
         if not self.any_before(path, before):
             return []
         others = [opened_runs.open(self._root, run) for run in self._others.get((path.map, path.label), ())]
-        if not len(self._tables.get(path.map, ())) and path not in self._runs:
+        if not len(self._deltas.get(path.map, ())) and path not in self._runs:
             return others
         run = self._build(path)
         return [*others, run] if run.rows else others
@@ -399,17 +401,23 @@ class OwnDeltas:
         """The maps that have deltas."""
         return [name for name, first in self._first.items() if first != EVER]
 
-    def table(self, name: str) -> pa.Table | None:
+    def deltas(self, name: str) -> Deltas | None:
         """The map's deltas, None if it was not touched, or they have been written."""
-        return self._tables.get(name)
+        return self._deltas.get(name)
 
-    def tables(self) -> Mapping[str, pa.Table]:
-        """All non-empty deltas by map that have not been written."""
-        return {name: table for name, table in self._tables.items() if len(table)}
+    def table(self, name: str) -> pa.Table | None:
+        """The same as a table."""
+        found = self._deltas.get(name)
+        return None if found is None else found.table()
 
-    def versions(self) -> Mapping[str, np.ndarray]:
-        """The versions of all deltas, by map."""
-        return {name: versions(table) for name, table in self.tables().items()} | self._written
+    def _left(self) -> list[str]:
+        """The maps with deltas that have not been written."""
+        return [name for name, deltas in self._deltas.items() if len(deltas)]
+
+    def versions(self, without: Collection[str] = ()) -> Mapping[str, np.ndarray]:
+        """The versions of all deltas, by map, but for some maps."""
+        found = {name: self._deltas[name].versions() for name in self._left() if name not in without}
+        return found | {name: written for name, written in self._written.items() if name not in without}
 
     def finish(self) -> tuple[NewRun, ...]:
         """Write all that has not been written, and make it durable.
@@ -421,7 +429,7 @@ class OwnDeltas:
         assert self._pack is not None
         assert self._aside is not None
         self._aside.discard()
-        wanted = [name for name in self.tables() if name not in self._passing]
+        wanted = [name for name in self._left() if name not in self._passing]
         for name, hashes in zip(wanted, self._hash(wanted), strict=True):
             for path, known in zip(self._plan.paths[name], hashes, strict=True):
                 run = self._build(path)
@@ -442,15 +450,15 @@ class OwnDeltas:
         copies = [self._passing.get(name, self._plan.paths[name]) for name in names]
         wanted = [[(path.keys, path.values) for path in paths] for paths in copies]
         return hash_together(
-            [(rows_of_table(self._tables[name]), each) for name, each in zip(names, wanted, strict=True)]
+            [(rows_of_columns(self._deltas[name].columns), each) for name, each in zip(names, wanted, strict=True)]
         )
 
 
-def write_deltas(plan: ProgramPlan, root: Path, deltas: Mapping[str, pa.Table], label: str = "") -> tuple[NewRun, ...]:
+def write_deltas(plan: ProgramPlan, root: Path, deltas: Mapping[str, Deltas], label: str = "") -> tuple[NewRun, ...]:
     """Write summed deltas, once per access path of each map; nothing becomes visible by it. ``label`` says whose step does."""
     own = OwnDeltas(plan, Pack(root, label))
-    for name, table in deltas.items():
-        own.put(name, table)
+    for name, summed in deltas.items():
+        own.put(name, summed)
     return own.finish()
 
 

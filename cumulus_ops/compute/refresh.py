@@ -58,12 +58,13 @@ from cumulus_ops.maps.columns import (
 )
 from cumulus_ops.maps.deltas import (
     VERSION,
+    Deltas,
+    delta_columns,
     delta_values,
     find_starts,
     first_versions,
     value_column,
     versions,
-    with_values,
 )
 from cumulus_ops.maps.lookup import Probe, probe, read_since, read_slices, sum_points
 from cumulus_ops.maps.ordered import first_live, read_between
@@ -144,7 +145,7 @@ class _Rows:
     counts: np.ndarray
 
 
-def derive(plan: ProgramPlan, derived: DerivedPlan, states: States, part: Part = WHOLE) -> list[pa.Table]:
+def derive(plan: ProgramPlan, derived: DerivedPlan, states: States, part: Part = WHOLE) -> list[Deltas]:
     """The deltas of a derived map.
 
     Args:
@@ -427,7 +428,7 @@ def _windowing_rows(plan: ProgramPlan, derived: DerivedPlan, states: States, poi
     return _Rows(*window_rows(windowing, source, points.keys, found))
 
 
-def _telescope(plan: ProgramPlan, derived: DerivedPlan, points: _Points, rows: _Rows) -> pa.Table:
+def _telescope(plan: ProgramPlan, derived: DerivedPlan, points: _Points, rows: _Rows) -> Deltas:
     """The rows of each point come at its version and go at the next one of its group; before the first they were there."""
     come, go = ((~ends[rows.point]).nonzero()[0] for ends in (points.first, points.last))
     chosen = np.concatenate([come, go])
@@ -439,7 +440,7 @@ def _telescope(plan: ProgramPlan, derived: DerivedPlan, points: _Points, rows: _
     return _delta(plan, derived, [*keys, *others], versions, counts)
 
 
-def _negate_stored(plan: ProgramPlan, derived: DerivedPlan, states: States, groups: _Groups) -> list[pa.Table]:
+def _negate_stored(plan: ProgramPlan, derived: DerivedPlan, states: States, groups: _Groups) -> list[Deltas]:
     """What is stored of the groups' later versions, negated: nothing, unless something comes late."""
     name, total = derived.derived.map, len(plan.program.map_by_name[derived.derived.map].keys)
     runs = states.old.get(derived.group.path, states.until, int(groups.since.min()))
@@ -454,12 +455,14 @@ def _negate_stored(plan: ProgramPlan, derived: DerivedPlan, states: States, grou
 
 def _delta(
     plan: ProgramPlan, derived: DerivedPlan, keys: Sequence[pa.Array], versions: np.ndarray, values: np.ndarray
-) -> pa.Table:
+) -> Deltas:
     declared = plan.program.map_by_name[derived.derived.map].keys
     types = [physical_type(d.type) for d in declared]
     columns = [k if k.type == t or is_wide(k.type) else k.cast(t) for k, t in zip(keys, types, strict=True)]
     named = dict(zip((d.name for d in declared), columns, strict=True))
-    return with_values({**named, VERSION: from_numbers(versions)}, {value_column(derived.derived.map): values})
+    return Deltas(
+        delta_columns({**named, VERSION: from_numbers(versions)}, {value_column(derived.derived.map): values})
+    )
 
 
 @dataclass(frozen=True)
@@ -537,22 +540,22 @@ class _Step:
         self._changes: dict[str, Events | None] = {}
         self._stored: dict[str, Events | None] = {}
 
-    def compute(self, name: str, own: OwnDeltas) -> list[pa.Table]:
+    def compute(self, name: str, own: OwnDeltas) -> list[Deltas]:
         """The unsummed deltas of one map."""
         derived = self.plan.derived.get(name)
         if derived is not None:
             return derive(self.plan, derived, States(self.old, self.new, own), self.part)
         return [
-            table
+            deltas
             for statement in self.plan.statements[name]
-            for table in (
+            for deltas in (
                 self._of_changes(statement, own)
                 if statement.relation in self.plan.derived
                 else self._of_events(statement, own)
             )
         ]
 
-    def _of_events(self, statement: StatementPlan, own: OwnDeltas) -> list[pa.Table]:
+    def _of_events(self, statement: StatementPlan, own: OwnDeltas) -> list[Deltas]:
         """What the events of a relation add: the new ones all, the old ones where they read something new."""
         target = self.plan.groups[statement.target]
         relation, sign = statement.relation, statement.sign
@@ -565,7 +568,7 @@ class _Step:
         old = correct_statement(statement, target, newest, lambda: self.history.get(relation, sign, self.part), states)
         return old if new is None else [new, *old]
 
-    def _of_changes(self, statement: StatementPlan, own: OwnDeltas) -> list[pa.Table]:
+    def _of_changes(self, statement: StatementPlan, own: OwnDeltas) -> list[Deltas]:
         """The same for the changes of a derived map: new are those that this step has made."""
         target = self.plan.groups[statement.target]
         name = statement.relation

@@ -29,7 +29,7 @@ from cumulus_ops.layout.partitioning import choose_layout
 from cumulus_ops.layout.plans import ProgramPlan
 from cumulus_ops.layout.stages import Schedule, Shipment, Stage, schedule
 from cumulus_ops.maps.columns import hash_places, stack
-from cumulus_ops.maps.deltas import sum_deltas
+from cumulus_ops.maps.deltas import Deltas, add_deltas
 from cumulus_ops.project.processes import reach
 
 __all__ = ["MESSAGE", "RESULT", "Batches", "Step", "finish_spread", "plan_stages", "result_batch", "staged_steps"]
@@ -145,12 +145,12 @@ class _Worker:
         self.received = {name: stack(t) for (kind, name), t in inbox.tables.items() if kind == EVENTS}
         for (kind, name), tables in inbox.tables.items():
             if kind == DELTAS:
-                self.own.put(name, sum_deltas(tables))
+                self.own.put(name, add_deltas([Deltas.of(table) for table in tables]))
         self.others = inbox.runs
         self.own.take(task.root, self.others)
-        self._computed: dict[str, list[pa.Table]] = {}
-        self._away: dict[str, list[pa.Table]] = {}
-        self._summed: dict[str, pa.Table] = {}
+        self._computed: dict[str, list[Deltas]] = {}
+        self._away: dict[str, list[Deltas]] = {}
+        self._summed: dict[str, Deltas] = {}
         self._runs: tuple[NewRun, ...] = ()
         self._slices: dict[str, pa.Table | None] = {}
         self._events: dict[tuple[str, int, bool], Events | None] = {}
@@ -162,8 +162,8 @@ class _Worker:
                 self._settle(group)
             else:
                 self._run_group(group)
-        self._summed = {name: sum_deltas(tables) for name, tables in self._computed.items()}
-        deltas = {name: table for name, table in self._summed.items() if len(table)}
+        self._summed = {name: add_deltas(parts) for name, parts in self._computed.items()}
+        deltas = {name: summed for name, summed in self._summed.items() if len(summed)}
         reach("apply.before-files")
         passing = deltas.keys() - (self.task.only if isinstance(self.task, ExtendTask) else deltas.keys())
         # What is computed in passing is in a file of its own, which can be deleted.
@@ -173,35 +173,35 @@ class _Worker:
         return StepResult(self._runs, {})
 
     def _run_group(self, group: Iterable[Ref]) -> None:
-        here: dict[str, list[pa.Table]] = {}
+        here: dict[str, list[Deltas]] = {}
         for ref in group:
-            table = self._run_statement(ref)
-            if table is None:
+            deltas = self._run_statement(ref)
+            if deltas is None:
                 continue
-            self._computed.setdefault(ref[0], []).append(table)
+            self._computed.setdefault(ref[0], []).append(deltas)
             if ref in self.stage.away:
-                self._away.setdefault(ref[0], []).append(table)
+                self._away.setdefault(ref[0], []).append(deltas)
             if ref in self.stage.local:
-                here.setdefault(ref[0], []).append(table)
-        for name, tables in here.items():
-            present = self.own.table(name)
-            self.own.put(name, sum_deltas([*tables, *([] if present is None else [present])]))
+                here.setdefault(ref[0], []).append(deltas)
+        for name, parts in here.items():
+            present = self.own.deltas(name)
+            self.own.put(name, add_deltas([*parts, *([] if present is None else [present])]))
 
     def _settle(self, cycle: tuple[Ref, ...]) -> None:
         """Run statements that need each other until nothing changes: all that they read of each other is in this task."""
         names = list(dict.fromkeys(name for name, _ in cycle))
-        before = {name: [] if (table := self.own.table(name)) is None else [table] for name in names}
-        added: dict[str, list[pa.Table]] = {}
+        before = {name: [] if (deltas := self.own.deltas(name)) is None else [deltas] for name in names}
+        added: dict[str, list[Deltas]] = {}
 
-        def compute(name: str, own: OwnDeltas) -> list[pa.Table]:
-            tables = (self._run_statement(ref) for ref in cycle if ref[0] == name)
-            added[name] = [table for table in tables if table is not None]
+        def compute(name: str, own: OwnDeltas) -> list[Deltas]:
+            parts = (self._run_statement(ref) for ref in cycle if ref[0] == name)
+            added[name] = [part for part in parts if part is not None]
             return before[name] + added[name]
 
         settle_cycle(self.plan, names, compute, self._rows(cycle), self.own)
-        for name, tables in added.items():
-            if tables:
-                self._computed.setdefault(name, []).extend(tables)
+        for name, parts in added.items():
+            if parts:
+                self._computed.setdefault(name, []).extend(parts)
 
     def _rows(self, refs: Iterable[Ref]) -> int:
         """How many events the task has for some statements."""
@@ -209,7 +209,7 @@ class _Worker:
         tables = (self._table(relation, partitioned=True) for relation in relations)
         return sum(len(table) for table in tables if table is not None)
 
-    def _run_statement(self, ref: Ref) -> pa.Table | None:
+    def _run_statement(self, ref: Ref) -> Deltas | None:
         statement, target = self.plan.statements[ref[0]][ref[1]], self.plan.groups[ref[0]]
         key = (statement.relation, statement.sign, ref in self.stage.partitioned)
         if key not in self._events:
@@ -261,7 +261,7 @@ class _Worker:
         if name not in self._away:
             return None
         whole = len(self._away[name]) == len(self._computed[name])
-        return self._summed[name] if whole else sum_deltas(self._away[name])
+        return (self._summed[name] if whole else add_deltas(self._away[name])).table()
 
     def _wanted(self, table: pa.Table, shipment: Shipment) -> pa.Table:
         """The events that some reader's conditions let through, with the columns that readers look at."""

@@ -353,7 +353,7 @@ def extend_here(task: ExtendTask, take: Callable[[str, pa.Table], None]) -> None
 
 def _count_refreshed(task: RefreshTask, own: OwnDeltas) -> dict[int, int]:
     """epoch -> deltas of refreshed maps that make up for something computed before."""
-    found = {name: v for name, v in own.versions().items() if name not in task.plan.base}
+    found = own.versions(without=task.plan.base)
     return count_by_epoch({name: v[is_correction(task, v)] for name, v in found.items()})
 
 

@@ -36,6 +36,7 @@ __all__ = [
     "alike",
     "are_all",
     "canonical",
+    "columns_of",
     "from_numbers",
     "from_words",
     "greatest",
@@ -91,6 +92,11 @@ LOW_WORD = 2**64 - 1
 def whole_column(column: pa.ChunkedArray) -> pa.Array:
     """A table's column as one array; without a copy where it is in one piece, as ``combine_chunks`` always makes one."""
     return column.chunk(0) if column.num_chunks == 1 else column.combine_chunks()
+
+
+def columns_of(table: pa.Table) -> dict[str, pa.Array]:
+    """A table's columns by their names, each as one array."""
+    return dict(zip(table.schema.names, map(whole_column, table.columns), strict=True))
 
 
 def is_wide(type_: pa.DataType) -> bool:

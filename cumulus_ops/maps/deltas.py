@@ -11,6 +11,7 @@ on.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from functools import reduce
 
 import numpy as np
@@ -20,7 +21,9 @@ import pyarrow.compute as pc
 from cumulus_ops.maps.columns import (
     LOW,
     MOST,
+    alike,
     are_all,
+    columns_of,
     from_numbers,
     greatest,
     is_wide,
@@ -44,12 +47,14 @@ from m3.program import Column
 __all__ = [
     "VALUE",
     "VERSION",
+    "Deltas",
+    "add_deltas",
     "at_version",
     "column_codes",
+    "delta_columns",
     "delta_schema",
     "delta_values",
     "digits_of",
-    "distinct_rows",
     "find_fresh",
     "find_starts",
     "first_versions",
@@ -64,7 +69,6 @@ __all__ = [
     "value_column",
     "value_names",
     "versions",
-    "with_values",
 ]
 
 
@@ -82,6 +86,44 @@ MINUS = np.array([-1])
 #: Numbers whose range has more bits are numbered anew before they are grouped: otherwise versions of two epochs, 2**43 apart, would leave the
 #: keys beside them no room in 64 bits.
 FAR_BITS = 40
+
+
+@dataclass(eq=False)  # not frozen: made for each statement, and three times as fast
+class Deltas:
+    """The columns of a delta table by their names. Making a table of a few rows and reading it takes longer than most of what is done with it, so steps pass its columns on.
+    ``is_distinct``: no two rows have the same keys and version."""
+
+    columns: Mapping[str, pa.Array]
+    is_distinct: bool = False
+
+    def __len__(self) -> int:
+        return len(self.columns[VERSION])
+
+    @staticmethod
+    def of(table: pa.Table) -> Deltas:
+        """Those of a table."""
+        return Deltas(columns_of(table), DISTINCT in (table.schema.metadata or {}))
+
+    def table(self) -> pa.Table:
+        """Inverse of :meth:`of`."""
+        made = pa.Table.from_arrays([*self.columns.values()], [*self.columns])
+        return made.replace_schema_metadata({DISTINCT: b"1"}) if self.is_distinct else made
+
+    @property
+    def nbytes(self) -> int:
+        """About how many bytes its columns take."""
+        # their own `nbytes` looks at each column's buffers in Python: 40 us for a few rows
+        return sum([column.get_total_buffer_size() for column in self.columns.values()])
+
+    def versions(self) -> np.ndarray:
+        """The version of each row (int64)."""
+        return to_numpy(self.columns[VERSION])
+
+    def at_version(self, version: int) -> Deltas:
+        """The same keys and values at one version; not summed."""
+        before, at = self.versions(), from_numbers(np.full(len(self), version, np.int64))
+        # Of several versions some may have been all that told two rows apart.
+        return Deltas({**self.columns, VERSION: at}, self.is_distinct and are_all(before == before[:1]))
 
 
 def value_column(name: str) -> str:
@@ -123,19 +165,19 @@ def delta_values(table: pa.Table, column: str) -> np.ndarray:
     return join_digits([to_numpy(whole_column(table[name])) for name in digits_of(column, table.column_names)])
 
 
-def with_values(keys: Mapping[str, pa.Array | pa.ChunkedArray], values: Mapping[str, np.ndarray]) -> pa.Table:
-    """A delta table of keys and values of any size.
+def delta_columns(keys: Mapping[str, pa.Array], values: Mapping[str, np.ndarray]) -> dict[str, pa.Array]:
+    """The columns of a delta table of keys and values of any size.
 
     Args:
         keys: the keys and versions, by their names.
         values: for each value column its values, one per row.
     """
-    if not any(units.dtype == object for units in values.values()):
-        arrays = [from_numbers(np.ascontiguousarray(units, np.int64)) for units in values.values()]
-        return pa.Table.from_arrays([*keys.values(), *arrays], [*keys, *values])
     columns = dict(keys)
     for name, units in values.items():
-        if units.dtype != object or not bool((abs(units) > MOST).any()):
+        if units.dtype != object:
+            columns[name] = from_numbers(np.ascontiguousarray(units, np.int64))
+            continue
+        if not bool((abs(units) > MOST).any()):
             columns[name] = to_column(units)
             continue
         sign, rest, place = np.where(units < 0, -1, 1).astype(object), abs(units), 0
@@ -143,7 +185,7 @@ def with_values(keys: Mapping[str, pa.Array | pa.ChunkedArray], values: Mapping[
             column = f"{name}{PLACE}{place}" if place else name
             columns[column] = to_column(rest % BASE * sign)
             rest, place = rest // BASE, place + 1
-    return pa.table(columns)
+    return columns
 
 
 def delta_schema(keys: Sequence[Column], members: Sequence[str]) -> pa.Schema:
@@ -158,16 +200,31 @@ def sum_deltas(tables: Sequence[pa.Table]) -> pa.Table:
 
     Columns are as wide as their sums need, and those of higher digits are there only where a sum has such.
     """
-    if len(tables) == 1 and DISTINCT in (tables[0].schema.metadata or {}):
-        return _drop_zeros(tables[0].replace_schema_metadata(None).combine_chunks())
-    table = stack([t.replace_schema_metadata(None) for t in tables])
-    values = value_names(table)
-    keys = [name for name in table.schema.names if name not in values]
-    summed = _sum_by_keys(table, keys, values, with_zeros=False)
-    if any(PLACE in value for value in values) or not set(values).issubset(summed.column_names):
+    return add_deltas([Deltas.of(table) for table in tables]).table()
+
+
+def add_deltas(parts: Sequence[Deltas]) -> Deltas:
+    """The same of the columns of such tables."""
+    columns = parts[0].columns if len(parts) == 1 else _stack_columns(parts)
+    if len(parts) == 1 and parts[0].is_distinct:
+        return Deltas(_drop_zeros(columns))
+    values = [name for name in columns if name.startswith(PLUS)]
+    keys = [name for name in columns if not name.startswith(PLUS)]
+    summed = _sum_by_keys(columns, keys, values, with_zeros=False)
+    if any(PLACE in value for value in values) or not summed.keys() >= set(values):
         units = {value: _join_sums(summed, value, values) for value in values if PLACE not in value}
-        summed = _drop_zeros(with_values({name: summed[name] for name in keys}, units))
-    return _narrow_columns(summed).combine_chunks()
+        summed = _drop_zeros(delta_columns({name: summed[name] for name in keys}, units))
+    # wide columns that need not be are int64 again
+    return Deltas({name: narrow_column(column) for name, column in summed.items()})
+
+
+def _stack_columns(parts: Sequence[Deltas]) -> Mapping[str, pa.Array]:
+    """Columns one below the other, as :func:`~cumulus_ops.maps.columns.stack` has them."""
+    first = parts[0].columns
+    if all(part.columns.keys() == first.keys() for part in parts):
+        together = {name: [part.columns[name] for part in parts] for name in first}
+        return {name: pa.concat_arrays(alike(columns)) for name, columns in together.items()}
+    return columns_of(stack([part.table() for part in parts]))
 
 
 def project_deltas(delta: pa.Table, keys: Sequence[int] | None, values: Sequence[str] | None) -> pa.Table:
@@ -176,7 +233,7 @@ def project_deltas(delta: pa.Table, keys: Sequence[int] | None, values: Sequence
         dropped = [name for name in value_names(delta) if map_of(name) not in values]
         delta = delta.drop_columns(dropped)
     if keys is None:
-        return delta if values is None else _drop_zeros(delta)
+        return delta if values is None else Deltas(_drop_zeros(columns_of(delta))).table()
     names = delta.column_names[: delta.column_names.index(VERSION)]
     return sum_deltas([delta.drop_columns([name for i, name in enumerate(names) if i not in keys])])
 
@@ -203,10 +260,13 @@ def at_version(delta: pa.Table, version: int) -> pa.Table:
     return delta.set_column(delta.column_names.index(VERSION), delta.schema.field(VERSION), at)
 
 
-def _drop_zeros(table: pa.Table) -> pa.Table:
+def _drop_zeros(columns: Mapping[str, pa.Array]) -> Mapping[str, pa.Array]:
     """The rows with a value other than 0."""
-    some = _find_some([to_numpy(whole_column(table[name])) for name in value_names(table)])
-    return table if some is None else table.filter(pa.array(some)).combine_chunks()
+    some = _find_some([to_numpy(column) for name, column in columns.items() if name.startswith(PLUS)])
+    if some is None:
+        return columns
+    rows = some.nonzero()[0]
+    return {name: take_rows(column, rows) for name, column in columns.items()}
 
 
 def _find_some(values: Iterable[np.ndarray]) -> np.ndarray | None:
@@ -220,29 +280,25 @@ def _find_some(values: Iterable[np.ndarray]) -> np.ndarray | None:
     return some
 
 
-def distinct_rows(table: pa.Table) -> pa.Table:
-    """The same delta table, marked as having no two rows with the same keys and version."""
-    return table.replace_schema_metadata({DISTINCT: b"1"})
-
-
 def sum_exactly(table: pa.Table, keys: Sequence[str], values: Sequence[str]) -> pa.Table:
     """Group ``table`` by ``keys`` and sum the columns ``values``, which keep their names. One with a sum that does not fit 64
     bits is wide; a sum of more than 38 digits becomes a number that no type holds."""
     columns = [name for value in values for name in digits_of(value, table.column_names)]
-    summed = _sum_by_keys(table, keys, columns)
+    summed = _sum_by_keys(columns_of(table), keys, columns)
     sums = {
         value: summed[value]
-        if _is_summed(summed, value) and len(digits_of(value, columns)) == 1
+        if value in summed and len(digits_of(value, columns)) == 1
         else total_column(_join_sums(summed, value, columns))
         for value in values
     }
     return pa.table({**{key: summed[key] for key in keys}, **sums})
 
 
-def _sum_by_keys(table: pa.Table, keys: Sequence[str], values: Sequence[str], *, with_zeros: bool = True) -> pa.Table:
-    """The sums of ``values`` by ``keys``. Sums of int64 wrap around, and Arrow's of decimals may: of a column whose sums may
+def _sum_by_keys(
+    found: Mapping[str, pa.Array], keys: Sequence[str], values: Sequence[str], *, with_zeros: bool = True
+) -> Mapping[str, pa.Array]:
+    """The sums of the columns ``values`` by ``keys``. Sums of int64 wrap around, and Arrow's of decimals may: of a column whose sums may
     not fit, the limbs are summed instead, as columns of their own. Rows of zeros alone are left out unless ``with_zeros``."""
-    found = dict(zip(table.schema.names, map(whole_column, table.columns), strict=True))
     summed: dict[str, np.ndarray] = {}
     for value in values:
         column = found[value]
@@ -252,17 +308,16 @@ def _sum_by_keys(table: pa.Table, keys: Sequence[str], values: Sequence[str], *,
         else:
             summed |= {_name_limb(value, i): limb for i, limb in enumerate(limbs(column))}
     if not keys:
-        sums = {name: from_numbers(units.sum(keepdims=True)) for name, units in summed.items()}
-        return pa.table(sums).slice(0, 1 if len(table) else 0)
+        return {name: from_numbers(units.sum(keepdims=True)[: len(units)]) for name, units in summed.items()}
     columns = {name: found[name] for name in keys}
-    sorted_ = _sort_groups(list(columns.values()), len(table))
+    sorted_ = _sort_groups(list(columns.values()), len(found[keys[0]]))
     if sorted_ is not None:
         return _sum_groups(columns, summed, *sorted_, with_zeros)
     table = pa.table(columns | {name: pa.array(units) for name, units in summed.items()})
     totals = table.group_by(list(keys), use_threads=False).aggregate([(name, "sum") for name in summed])
     keys_first = totals.column_names[0] == keys[0]
     totals = totals.rename_columns([*keys, *summed] if keys_first else [*summed, *keys]).select([*keys, *summed])
-    return totals if with_zeros else _drop_zeros(totals)
+    return columns_of(totals) if with_zeros else _drop_zeros(columns_of(totals))
 
 
 #: Fewer rows are sorted by several numbers sooner than hashed.
@@ -369,7 +424,7 @@ def _sum_groups(
     order: np.ndarray | None,
     starts: np.ndarray,
     with_zeros: bool,
-) -> pa.Table:
+) -> dict[str, pa.Array]:
     """One row for each group of rows: its keys, and the sums of ``values``; see :func:`_sum_by_keys`."""
     columns = list(keys.values())
     sums = [units if order is None else units[order] for units in values.values()]
@@ -382,16 +437,13 @@ def _sum_groups(
         sums, rows = [units[some] for units in sums], rows[some]
     if order is not None or len(rows) < len(columns[0]):
         columns = [take_rows(column, rows) for column in columns]
-    arrays = [*columns, *(from_numbers(np.ascontiguousarray(units)) for units in sums)]
-    return pa.Table.from_arrays(arrays, [*keys, *values])
+    made = dict(zip(keys, columns, strict=True))
+    for name, units in zip(values, sums, strict=True):
+        made[name] = from_numbers(np.ascontiguousarray(units))
+    return made
 
 
-def _is_summed(summed: pa.Table, value: str) -> bool:
-    """Whether a column has been summed as it is, not by its limbs."""
-    return value in summed.column_names
-
-
-def _join_sums(summed: pa.Table, value: str, columns: Collection[str]) -> np.ndarray:
+def _join_sums(summed: Mapping[str, pa.Array], value: str, columns: Collection[str]) -> np.ndarray:
     """The sums of a map's values, from those of all its columns."""
     return join_digits([_read_sums(summed, name) for name in digits_of(value, columns)])
 
@@ -401,20 +453,12 @@ def _name_limb(value: str, place: int) -> str:
     return f"{value}{PLACE}limb{place}"
 
 
-def _read_sums(summed: pa.Table, value: str) -> np.ndarray:
+def _read_sums(summed: Mapping[str, pa.Array], value: str) -> np.ndarray:
     """The sums of a column, by its limbs or not."""
-    if _is_summed(summed, value):
-        return to_numpy(whole_column(summed[value]))
-    parts = [_name_limb(value, i) for i in range(4) if _name_limb(value, i) in summed.column_names]
-    return join_limbs([to_numpy(whole_column(summed[part])) for part in parts])
-
-
-def _narrow_columns(table: pa.Table) -> pa.Table:
-    """Wide columns that need not be are int64 again."""
-    for i, field in enumerate(table.schema if any(map(is_wide, table.schema.types)) else ()):
-        if is_wide(field.type):
-            table = table.set_column(i, field.name, narrow_column(whole_column(table[field.name])))
-    return table
+    if value in summed:
+        return to_numpy(summed[value])
+    parts = [_name_limb(value, i) for i in range(4) if _name_limb(value, i) in summed]
+    return join_limbs([to_numpy(summed[part]) for part in parts])
 
 
 def sum_ranges(units: np.ndarray, starts: np.ndarray) -> np.ndarray:

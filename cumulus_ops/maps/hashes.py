@@ -29,10 +29,10 @@ from cumulus_ops.maps.columns import (
     MIX_2,
     MOST,
     canonical,
+    columns_of,
     hash_texts,
     is_wide,
     to_numpy,
-    whole_column,
     words,
 )
 from cumulus_ops.maps.deltas import PLACE, VERSION, map_of
@@ -48,6 +48,7 @@ __all__ = [
     "hash_folded",
     "hash_run",
     "hash_together",
+    "rows_of_columns",
     "rows_of_table",
 ]
 
@@ -115,12 +116,16 @@ class Rows(NamedTuple):
 
 def rows_of_table(delta: pa.Table, positions: Sequence[int] | None = None) -> Rows:
     """The rows of a delta table; its keys are at these positions, 0, 1, ... if it has all."""
-    names = delta.schema.names
-    columns = [whole_column(column) for column in delta.columns]
+    return rows_of_columns(columns_of(delta), positions)
+
+
+def rows_of_columns(delta: Mapping[str, pa.Array], positions: Sequence[int] | None = None) -> Rows:
+    """The same of the columns of such a table, for who has them."""
+    names, columns = [*delta], [*delta.values()]
     at = names.index(VERSION)
     keys = dict[int | str, pa.Array](zip(range(at) if positions is None else positions, columns[:at], strict=True))
     values = {name[1:]: column for name, column in zip(names[at + 1 :], columns[at + 1 :], strict=True)}
-    return Rows(len(delta), keys, columns[at], values)
+    return Rows(len(columns[at]), keys, columns[at], values)
 
 
 def hash_run(run: RunData) -> Hashes:

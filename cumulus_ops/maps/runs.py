@@ -25,13 +25,13 @@ import pyarrow.compute as pc
 from cumulus_ops.catalog.records import Run
 from cumulus_ops.maps.columns import (
     are_all,
+    columns_of,
     from_numbers,
     hash_columns,
     narrow_column,
     sort_codes,
     take_rows,
     to_numpy,
-    whole_column,
 )
 from cumulus_ops.maps.deltas import PLUS, SAFE, VERSION, digits_of, join_digits, map_of, sum_deltas, value_column
 from cumulus_ops.maps.encodings import (
@@ -61,6 +61,7 @@ __all__ = [
     "Part",
     "RunData",
     "Search",
+    "build_columns",
     "build_run",
     "collapse_versions",
     "join_runs",
@@ -251,24 +252,30 @@ def build_run(delta: pa.Table, path: AccessPath) -> RunData:
         delta: a delta table that has the keys which the path keeps; further value columns are left out.
         path: the access path.
     """
+    return build_columns(columns_of(delta), path)
+
+
+def build_columns(delta: Mapping[str, pa.Array], path: AccessPath) -> RunData:
+    """The same of the columns of such a table, for who has them."""
     keys, values = dict[int, pa.Array](), dict[str, pa.Array]()
     numbers = dict[int | str, np.ndarray]()  # of columns of 64 bits without NULL: keys by position, others by name
     places = itertools.count() if path.keys is None else iter(path.keys)
-    for name, chunked in zip(delta.schema.names, delta.columns, strict=True):
-        column, is_value = narrow_column(whole_column(chunked)), name.startswith(PLUS)
+    for name, given in delta.items():
+        column, is_value = narrow_column(given), name.startswith(PLUS)
         if is_value and path.values is not None and map_of(name) not in path.values:
             continue
-        place = name if is_value or name == VERSION else next(places)
+        place: int | str = name
         if is_value:
             values[name] = column
         elif name != VERSION:
+            place = next(places)
             keys[place] = column
         if not column.null_count and is_number(column.type):
             numbers[place] = to_numpy(column)
     frames = dict(zip(numbers, frames_of([*numbers.values()]), strict=True))
-    search, codes = _build_codes(keys, path, len(delta), numbers, frames)
+    versions, span, rows = numbers[VERSION], frames[VERSION], len(delta[VERSION])
+    search, codes = _build_codes(keys, path, rows, numbers, frames)
     packed = {part.key: part for part in search.parts}
-    versions, span = numbers[VERSION], frames[VERSION]
     # Where the ordering column is among the parts of the code, the code's own order is that column's, too.
     by = keys[path.order] if path.order >= 0 and path.order not in packed else None
     order = _sort_rows(codes, search.bits, versions, span, by)
@@ -287,13 +294,13 @@ def build_run(delta: pa.Table, path: AccessPath) -> RunData:
 
     return RunData(
         path,
-        len(delta),
+        rows,
         search,
         stored,
         {position: encode_column(position, key) for position, key in keys.items()},
         encode_within(span, versions, order=order),
         {name[1:]: encode_column(name, column) for name, column in values.items()},
-        *((span.base, span.base + span.largest) if len(delta) else (0, 0)),
+        *((span.base, span.base + span.largest) if rows else (0, 0)),
         unique,
         collides,
         {name[1:]: _sum_magnitudes(column, numbers.get(name), frames.get(name)) for name, column in values.items()},
@@ -442,10 +449,9 @@ def merge_runs(runs: Sequence[RunData], key_names: Sequence[str], committed: int
         committed: the newest committed epoch (inclusive), -1 for none.
         oldest_retained: epochs before this one are folded into it.
     """
-    table = join_runs(runs, key_names)
-    at = table.schema.get_field_index(VERSION)
-    collapsed = collapse_versions(to_numpy(whole_column(table[at])), committed, oldest_retained)
-    return sum_sorted(runs[0].path, [table.set_column(at, VERSION, from_numbers(collapsed))], key_names)
+    columns = join_runs(runs, key_names)
+    columns[VERSION] = from_numbers(collapse_versions(to_numpy(columns[VERSION]), committed, oldest_retained))
+    return sum_sorted(runs[0].path, [pa.Table.from_arrays([*columns.values()], [*columns])], key_names)
 
 
 def sum_sorted(path: AccessPath, tables: Sequence[pa.Table], key_names: Sequence[str]) -> pa.Table:
@@ -460,8 +466,8 @@ def sum_sorted(path: AccessPath, tables: Sequence[pa.Table], key_names: Sequence
     return summed.select([*keys, *(name for name in summed.column_names if name not in keys)])
 
 
-def join_runs(runs: Sequence[RunData], key_names: Sequence[str]) -> pa.Table:
-    """The deltas of runs of one access path as one delta table, not summed."""
+def join_runs(runs: Sequence[RunData], key_names: Sequence[str]) -> dict[str, pa.Array]:
+    """The columns of a delta table that has the deltas of runs of one access path, not summed."""
     columns = {key_names[i]: gather([run.keys[i] for run in runs]) for i in runs[0].keys}
     columns[VERSION] = gather([run.versions for run in runs])
     for name in dict.fromkeys(name for run in runs for name in run.values):
@@ -469,4 +475,4 @@ def join_runs(runs: Sequence[RunData], key_names: Sequence[str]) -> pa.Table:
         columns[value_column(name)] = gather(
             [run.values.get(name) or Numbers("int", ZERO, run.rows, None) for run in runs]
         )
-    return pa.Table.from_arrays([*columns.values()], [*columns])
+    return columns

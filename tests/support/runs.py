@@ -21,7 +21,7 @@ from cumulus_ops.maps import lookup as lookup_module
 from cumulus_ops.maps import packs as packs_module
 from cumulus_ops.maps import runs as runs_module
 from cumulus_ops.maps.columns import hash_columns, to_column
-from cumulus_ops.maps.deltas import VERSION, value_column, with_values
+from cumulus_ops.maps.deltas import VERSION, Deltas, delta_columns, value_column
 from cumulus_ops.maps.packs import open_run, unmap_files, write_runs
 from cumulus_ops.maps.runs import AccessPath, RunData, build_run
 from m3.datatypes import INT64_MAX, INT64_MIN
@@ -134,7 +134,7 @@ def delta_of(
     columns = {f"k{i}": column_of(kinds[i], [e.key[n] for e in entries]) for n, i in enumerate(kept)}
     columns[VERSION] = pa.array([e.version for e in entries], pa.int64())
     values = {value_column(name): np.array([e.values[name] for e in entries], object) for name in names}
-    return with_values(columns, values)
+    return Deltas(delta_columns(columns, values)).table()
 
 
 @contextmanager

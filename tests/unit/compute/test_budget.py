@@ -14,6 +14,7 @@ import pytest
 from cumulus_ops.compute import kernel, reading
 from cumulus_ops.epochs.checkpoint import commit
 from cumulus_ops.epochs.voting import vote
+from cumulus_ops.maps.deltas import Deltas
 from cumulus_ops.maps.lookup import Slices
 from cumulus_ops.opening.runtime import initialise, open_runtime
 from m3.datatypes import INT
@@ -41,7 +42,7 @@ LIMIT = 40
 def test_joins_are_made_in_parts_and_deltas_written_early(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(reading, "FEWEST_ROWS", LIMIT)
     parts, summed, at_once = list[int](), list[tuple[int, int]](), list[int]()
-    find_parts, read_part, sum_deltas = kernel.find_parts, kernel.read_part, kernel.sum_deltas
+    find_parts, read_part, add_deltas = kernel.find_parts, kernel.read_part, kernel.add_deltas
 
     def count_parts(*asked: Any) -> list[Any]:
         found = find_parts(*asked)
@@ -54,14 +55,14 @@ def test_joins_are_made_in_parts_and_deltas_written_early(tmp_path: Path, monkey
             at_once.append(len(found[0].request))
         return found
 
-    def count_summed(tables: Sequence[pa.Table]) -> pa.Table:
-        result = sum_deltas(tables)
-        summed.append((sum(map(len, tables)), len(result)))
+    def count_summed(deltas: Sequence[Deltas]) -> Deltas:
+        result = add_deltas(deltas)
+        summed.append((sum(map(len, deltas)), len(result)))
         return result
 
     monkeypatch.setattr(kernel, "find_parts", count_parts)
     monkeypatch.setattr(kernel, "read_part", count_rows)
-    monkeypatch.setattr(kernel, "sum_deltas", count_summed)
+    monkeypatch.setattr(kernel, "add_deltas", count_summed)
     project = dataclasses.replace(make_project(tmp_path, [R, S], views=VIEWS, coordinators=1), memory=1)
     initialise(project)
     with open_runtime(project) as rt:

@@ -13,7 +13,7 @@ import pytest
 from hypothesis import HealthCheck, event, given, settings
 from hypothesis import strategies as st
 
-from cumulus_ops.maps.deltas import VERSION, sum_deltas, value_column, with_values
+from cumulus_ops.maps.deltas import VERSION, Deltas, delta_columns, sum_deltas, value_column
 from cumulus_ops.maps.lookup import find_parts, probe, read_part, read_since, read_slices, sum_points
 from cumulus_ops.maps.packs import open_run, write_runs
 from cumulus_ops.maps.runs import AccessPath, RunData, build_run
@@ -45,7 +45,7 @@ PATHS = [AccessPath("m", bound) for bound in ((), (0,), (1,), (0, 1), (1, 0))]
 def table(deltas: Sequence[Delta]) -> pa.Table:
     *columns, values = list(zip(*deltas, strict=True)) or [()] * 4
     arrays = {f.name: pa.array(c, f.type) for c, f in zip(columns, SCHEMA, strict=False)}
-    return with_values(arrays, {value_column("m"): np.array(values, object)})
+    return Deltas(delta_columns(arrays, {value_column("m"): np.array(values, object)})).table()
 
 
 def run_of(deltas: Sequence[Delta], path: AccessPath) -> RunData:

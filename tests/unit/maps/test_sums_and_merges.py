@@ -21,6 +21,9 @@ from cumulus_ops.maps.deltas import (
     PLACE,
     VALUE,
     VERSION,
+    Deltas,
+    add_deltas,
+    delta_columns,
     delta_schema,
     delta_values,
     multiply,
@@ -29,7 +32,6 @@ from cumulus_ops.maps.deltas import (
     sum_exactly,
     sum_ranges,
     value_column,
-    with_values,
 )
 from cumulus_ops.maps.lookup import probe, sum_points
 from cumulus_ops.maps.runs import FANOUT, AccessPath, build_run, collapse_versions, merge_runs, pick_tier
@@ -53,7 +55,7 @@ def table(entries: Sequence[Entry], columns: Sequence[Column] = MAP) -> pa.Table
     schema = delta_schema(columns, ["m"])
     rows = [*keys, [v for _, v, _ in entries]]
     arrays = {f.name: pa.array(c, f.type) for c, f in zip(rows, schema, strict=False)}
-    return with_values(arrays, {M: np.array([u for _, _, u in entries], object)})
+    return Deltas(delta_columns(arrays, {M: np.array([u for _, _, u in entries], object)})).table()
 
 
 def held(total: int) -> int:
@@ -83,6 +85,25 @@ def test_a_sum_beyond_38_digits_is_split(total: int) -> None:
     summed = sum_deltas([table(entries), table([(("y", 0), 1, 1)])]).sort_by("k")
     assert delta_values(summed, M).tolist() == [total, 1]
     assert (f"{M}{PLACE}1" in summed.column_names) == (abs(total) > MOST)
+
+
+def test_deltas_go_through_a_table_as_they_are() -> None:
+    given = table([(("x", 0), 1, 5), (("y", 1), 2, -5)])
+    deltas = Deltas.of(given)
+    assert (len(deltas), deltas.versions().tolist(), deltas.is_distinct) == (2, [1, 2], False)
+    assert deltas.table().equals(given)
+    assert Deltas.of(Deltas(deltas.columns, is_distinct=True).table()).is_distinct
+
+
+def test_rows_that_their_versions_alone_told_apart_are_added_up_at_one_version() -> None:
+    several, single = (
+        Deltas(Deltas.of(table(entries)).columns, is_distinct=True)
+        for entries in ([(("x", 0), 1, 5), (("x", 0), 2, -5)], [(("x", 0), 2, 5), (("y", 0), 2, -5)])
+    )
+    assert len(add_deltas([several])) == 2
+    assert len(add_deltas([several.at_version(7)])) == 0
+    assert single.at_version(7).is_distinct
+    assert single.at_version(7).versions().tolist() == [7, 7]
 
 
 def test_sums_just_beyond_64_bits_are_seen_in_spite_of_rounding() -> None:
