@@ -19,9 +19,8 @@ How runs are written, encoded, verified and searched is the map store's alone. T
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 from pathlib import Path
 from typing import Protocol
 
@@ -61,6 +60,7 @@ __all__ = [
     "in_code_order",
     "join_entries",
     "look_up",
+    "open_index",
     "open_run",
     "signature",
     "stamp_of",
@@ -344,18 +344,13 @@ class _Stored:
         return Entries(self.codes_at(places), self.counts_at(places), self.stamps_at(places), rows)
 
 
-@lru_cache(maxsize=1024)
-def _open_cached(file: str, offset: int, size: int, root: str | None, relation: str) -> RunData:
-    return open_stored(file, offset, size, root, hint_for(relation))
-
-
 def hint_for(relation: str) -> str:
     """What to do when a file of a relation's key index is not what was written."""
     return f"it is a part of a key index, which follows from the log: `cumulus recover`, or `cumulus keys build {relation}`, builds it anew"
 
 
 def open_run(root: Path, relation: Relation, run: NewKeyRun | KeyRun) -> Run:
-    """A stored run, mapped into memory.
+    """A stored run, mapped into memory. It is not remembered: as long as a file is mapped, the disk keeps its bytes, also if it was deleted.
 
     Raises:
         Conflict: its file is gone: most likely it was merged meanwhile.
@@ -363,7 +358,7 @@ def open_run(root: Path, relation: Relation, run: NewKeyRun | KeyRun) -> Run:
     """
     file = str(root / run.path)
     try:
-        data = _open_cached(file, run.offset, run.bytes, run.root, relation.name)
+        data = open_stored(file, run.offset, run.bytes, run.root, hint_for(relation.name), remember=False)
     except IntegrityProblem as error:
         if not isinstance(error.__cause__, FileNotFoundError):
             raise
@@ -371,6 +366,23 @@ def open_run(root: Path, relation: Relation, run: NewKeyRun | KeyRun) -> Run:
     if (data.path.map, data.rows) != (relation.name, run.rows):
         raise say_damaged(Place(f"{file}, byte {run.offset}", hint_for(relation.name)), "it is another one")
     return _Stored(relation, data, run.lowest, run.highest)
+
+
+#: A state folder, and a relation's name -> the runs that its index had when it was last opened, and as what.
+_opened: dict[tuple[Path, str], tuple[Relation, Mapping[KeyRun, Run]]] = {}
+
+
+def open_index(root: Path, relation: Relation, runs: Sequence[KeyRun]) -> list[Run]:
+    """All runs of an index. They are remembered until it has others.
+
+    Raises:
+        Conflict, IntegrityProblem: see :func:`open_run`.
+    """
+    was, before = _opened.get((root, relation.name), (relation, {}))
+    known = before if was == relation else {}
+    now = {run: known[run] if run in known else open_run(root, relation, run) for run in runs}
+    _opened[root, relation.name] = relation, now
+    return [*now.values()]
 
 
 # Looking keys up in the runs of an index, set at a time.

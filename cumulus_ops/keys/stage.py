@@ -23,7 +23,7 @@ from cumulus_ops.keys.building import ensure_index
 from cumulus_ops.keys.columns import KeyCodes, equal_rows
 from cumulus_ops.keys.judging import PART, Judge, Judged, Reason, Rejections, settle, show
 from cumulus_ops.keys.merging import merge_runs, sort_newest_first
-from cumulus_ops.keys.runs import Entries, KeyFile, Run, hint_for, open_run, signature, stamp_of
+from cumulus_ops.keys.runs import Entries, KeyFile, Run, hint_for, open_index, open_run, signature, stamp_of
 from cumulus_ops.maps.encodings import Place, say_damaged
 from cumulus_ops.project.errors import Conflict, CumulusError
 from cumulus_ops.project.settings import Project
@@ -195,7 +195,7 @@ class KeyStage:
         names = tuple(c.name for c in relation.columns)
         judge = Judge(KeyCodes.of(relation), names, settings.mode, self._epoch, self._coordinator, gone)
         files = tuple(sort_newest_first(stored.runs))
-        runs = [self._open_run(relation, run) for run in files]
+        runs = self._open_runs(relation, files)
         return _Index(relation, judge, stored.version, signature(relation), runs, files)
 
     @functools.cached_property
@@ -204,20 +204,21 @@ class KeyStage:
         members = self._catalog.members.membership().all
         return frozenset({m.coordinator for m in members} - {m.coordinator for m in members if not m.is_gone})
 
-    def _open_run(self, relation: Relation, run: KeyRun) -> Run:
-        """A run of an index, opened.
+    def _open_runs(self, relation: Relation, runs: Sequence[KeyRun]) -> list[Run]:
+        """All runs of an index, opened.
 
         Raises:
-            Conflict: it was merged meanwhile.
-            IntegrityProblem: it was not, and its file is gone or damaged.
+            Conflict: one was merged meanwhile.
+            IntegrityProblem: none was, and a file is gone or damaged.
         """
         try:
-            return open_run(self._project.state, relation, run)
+            return open_index(self._project.state, relation, runs)
         except Conflict:
             now = self._catalog.key_indexes.index(relation.name)
-            if now is None or run.id not in {other.id for other in now.runs}:
+            if now is None or not {*runs} <= {*now.runs}:
                 raise
-            place = Place(str(self._project.state / run.path), hint_for(relation.name))
+            missing = (path for run in runs if not (path := self._project.state / run.path).exists())
+            place = Place(str(next(missing, self._project.state)), hint_for(relation.name))
             raise say_damaged(place, "its file is missing") from None
 
     def _write(self, index: _Index) -> None:
@@ -269,8 +270,9 @@ class KeyStage:
             now = self._catalog.key_indexes.index(name)
             if now is None or now.signature != index.signature or now.is_behind:
                 raise conflict
-            new = [run for run in now.runs if run.last > index.version]
-            if any(index.touches(self._open_run(index.relation, run)) for run in new):
+            opened = self._open_runs(index.relation, now.runs)
+            new = (run for named, run in zip(now.runs, opened, strict=True) if named.last > index.version)
+            if any(index.touches(run) for run in new):
                 raise conflict
             index.version = now.version
 

@@ -262,7 +262,15 @@ def _read_checksums(view: memoryview, place: Place, root: str | None) -> tuple[B
     return blocks, body, np.flatnonzero(np.frombuffer(sums, np.uint8, count, 4 * count))
 
 
-def open_run(file: Path | str, offset: int, size: int, root: str | None = None, hint: str = Place.hint) -> RunData:
+def open_run(
+    file: Path | str,
+    offset: int,
+    size: int,
+    root: str | None = None,
+    hint: str = Place.hint,
+    *,
+    remember: bool = True,
+) -> RunData:
     """Memory-map one run of a pack; apart from its header nothing is read until it is looked at.
 
     Args:
@@ -270,17 +278,18 @@ def open_run(file: Path | str, offset: int, size: int, root: str | None = None, 
         offset, size: where in it, in bytes.
         root: what the catalog has as its root; None of a run of old, which is taken as it is.
         hint: what to do when it is damaged.
+        remember: the map of the file, for its other runs, until :func:`unmap_files`; else it is gone with the run.
 
     Raises:
         IntegrityProblem: it is not what was written.
     """
     place = Place(f"{file}, byte {offset}", hint)
-    return _parse(_map_part(file, offset, size, place), place, root)
+    return _parse(_map_part(file, offset, size, place, remember=remember), place, root)
 
 
-def _map_part(file: Path | str, offset: int, size: int, place: Place) -> pa.Buffer:
+def _map_part(file: Path | str, offset: int, size: int, place: Place, *, remember: bool = True) -> pa.Buffer:
     try:
-        data = _map_file(str(file))
+        data = (_map_file if remember else _map_file.__wrapped__)(str(file))
     except FileNotFoundError as error:
         raise say_damaged(place, "it is missing") from error
     if offset + size > data.size:

@@ -265,3 +265,22 @@ def test_an_index_of_an_older_format_is_built_anew_by_the_next_append(opened: Op
     assert [kind for kind, *_ in _reasons(project, catalog)] == ["doubled-key"]
     assert found_in_index(project, catalog, PLACE) == net(project, catalog, "place")
     assert proved(project, catalog, PLACE)
+
+
+def test_the_files_of_runs_that_were_merged_are_let_go_of(opened: Open, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As long as a process maps a file, the disk keeps its bytes, also if it was deleted."""
+    monkeypatch.setattr(merging, "SMALLEST_ROWS", 1)
+    monkeypatch.setattr(merging, "FAN", 4)
+    project, catalog = opened("strict")
+    for i in range(30):
+        append(project, catalog, 0, f"d{i}", _place((i, "I", i, "a")))
+    index = catalog.key_indexes.index("place")
+    assert index is not None
+    mapped = {
+        line.split("keys/")[-1].split()[0]
+        for line in Path("/proc/self/maps").read_text().splitlines()
+        if f"{project.state}/keys/" in line
+    }
+    named = {run.path.removeprefix("keys/") for run in index.runs}
+    assert mapped
+    assert len(mapped - named) <= 8  # those that were merged by the last append, after it had opened them

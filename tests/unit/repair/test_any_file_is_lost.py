@@ -147,7 +147,7 @@ def forget() -> None:
     """What this process has read before: whoever finds a damage has not."""
     forget_runs()
     forget_written()
-    key_runs._open_cached.cache_clear()
+    key_runs._opened.clear()
 
 
 def looks(folder: Path) -> dict[str, tuple[int, int]]:
