@@ -9,7 +9,7 @@ piece, and appended as a whole. What cannot be accepted is put aside in the same
 log, counted as a repeat, in the quarantine, or in a file that is set aside.
 
 The way of a piece: read and check (:func:`_write_part`), leave out repeats, judge by seals, transactions and keys, write
-(:func:`_write_piece`); or all of that in another process, if there is nothing to judge (:func:`~cumulus_ops.append.portions.write_beside`). When all pieces are written (:func:`_write_delivery`), one transaction appends them (:func:`_run_pass`), or all of it
+(:func:`_write_piece`); or all of that in other processes, if nothing but rows and keys decides (:func:`~cumulus_ops.append.portions.write_beside`). When all pieces are written (:func:`_write_delivery`), one transaction appends them (:func:`_run_pass`), or all of it
 is read again, if more has to be left out than was known (:class:`Pass`).
 """
 

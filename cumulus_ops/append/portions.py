@@ -164,7 +164,7 @@ class _Attempt:
     def __call__(self) -> Any:
         try:
             return self.call()
-        except (CumulusError, OSError) as problem:
+        except (CumulusError, OSError, pa.ArrowInvalid) as problem:  # Arrow's: more text in one piece than it can hold
             return _Failed(str(problem))
 
 
@@ -308,11 +308,12 @@ class _Work:
     ) -> dict[str, WrittenPart]:
         """Have keys judge the parts whose portions are sorted, and have written again what is not as it was written."""
         ranges = [_Call(place, 0, call) for place in calls for call in self._range_calls(calls[place][0], done[place])]
-        found = {
-            place: verdicts
-            for place, verdicts in self._make_all(ranges).items()
-            if all(isinstance(verdict, Verdict) for verdict in verdicts)
-        }
+        found = dict[str, list[Verdict]]()
+        for place, verdicts in self._make_all(ranges).items():
+            if all(isinstance(verdict, Verdict) for verdict in verdicts):
+                found[place] = verdicts
+            else:
+                log.info("%s: its keys are judged by one process, for ranges of them cannot decide", place)
         changed = {place: _find_changed(calls[place], done[place], found[place]) for place in found}
         again = self._make_all([_Call(place, 0, call) for place in changed for call in changed[place]])
         taken = dict[str, WrittenPart]()
@@ -335,7 +336,7 @@ class _Work:
         judge, index = self.keys.judged_by(first.relation.name)
         is_wide, runs = any(one.has_wide_events for one in found), tuple(run for one in found for run in one.runs)
         about = (first.root, first.label, first.relation, judge, index, runs)
-        return [JudgeRange(*about, codes, is_wide) for codes in cut_portions(found, file_rows(first.batch_rows))]
+        return [JudgeRange(*about, codes, is_wide) for codes in cut_portions(found)]
 
 
 def _find_changed(

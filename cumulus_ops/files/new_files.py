@@ -189,7 +189,7 @@ class NewFile:
         self._writing.append(self._backlog.put(table, lambda: thread.submit(self._write, table)))
 
     def _write(self, table: pa.Table) -> None:
-        unified = table.unify_dictionaries()
+        unified = _like(self._schema, table).unify_dictionaries()
         if self._is_hashed:
             self.total = (self.total + hash_rows(unified)) % PRIME
         self._begin(unified).write_table(unified, row_group_size=GROUP_ROWS)
@@ -253,6 +253,17 @@ class NewFile:
                 if opened is not None:
                     opened.close()
         self.place.unlink(missing_ok=True)
+
+
+def _like(schema: pa.Schema, table: pa.Table) -> pa.Table:
+    """The table with a file's types: some pieces of a column of texts may have dictionaries, and others none."""
+    if table.schema.equals(schema):
+        return table
+    columns = [
+        (column.dictionary_encode() if pa.types.is_dictionary(field.type) else column).cast(field.type)
+        for column, field in zip(table.columns, schema, strict=True)
+    ]
+    return pa.Table.from_arrays(columns, schema=schema)
 
 
 def close_files(files: Sequence[NewFile]) -> None:

@@ -20,6 +20,7 @@ import pyarrow as pa
 from cumulus_ops.files.columns import UPDATE
 from cumulus_ops.keys.columns import KeyCodes, Ordered, equal_rows, in_key_order, plain, row_tuples
 from cumulus_ops.keys.runs import Entries, Found, Run, look_up, stamp_of, stamped_epoch
+from cumulus_ops.maps.columns import canonical
 from cumulus_ops.project.versions import COORDINATORS_MAX
 
 __all__ = ["Judge", "Judged", "Reason", "Rejections", "reject", "settle", "show"]
@@ -48,7 +49,8 @@ class Judge:
             runs: the index, newest first.
             codes: of the rows' keys, if they are known.
         """
-        rows = pa.table([plain(rows[name]) for name in self.names], names=list(self.names))
+        # As a stored run has them: of 0.0 and -0.0, which are one value, it keeps the first. So an old row is the same wherever it is from.
+        rows = pa.table([canonical(plain(rows[name])) for name in self.names], names=list(self.names))
         order = in_key_order(self.key, self.key.encode(rows, self.coordinator) if codes is None else codes, rows)
         starts = np.flatnonzero(order.first)
         key_rows = rows.select(list(self.key.columns))

@@ -48,7 +48,7 @@ SMALLEST_ROWS = 1 << 12
 RUN_ROWS = 1 << 20
 
 #: So many codes for each range are looked at where a merge is cut into ranges.
-SAMPLED = 64
+CODES_PER_RANGE = 64
 
 #: From counts and stamps to which entries stay.
 Keep = Callable[[np.ndarray, np.ndarray], np.ndarray]
@@ -232,24 +232,21 @@ def _tidy(project: Project, catalog: Catalog, relation: Relation, label: str, be
     # Only with the oldest run merged nothing is below a key that is gone; else an older entry of it would come to light.
     lowest_open = catalog.key_indexes.lowest_open_epoch() if len(runs) == len(index.runs) else None
     merge = _MergeRange(project.state, label, relation, tuple(runs), lowest_open)
-    new = list[NewKeyRun]()
     try:
-        new += _merge_beside(merge, beside) or merge()
-        reach("keys.before-merge")
-        catalog.key_indexes.commit_merge(runs, new)
-        reach("keys.after-merge")
-    except Conflict:
-        _discard(project.state, new)
+        new = _merge_beside(merge, beside) or merge()
+    except Conflict:  # a run is gone
         return 0
-    except BaseException:
-        _discard(project.state, new)
-        raise
+    reach("keys.before-merge")
+    try:
+        catalog.key_indexes.commit_merge(runs, new)
+    except Conflict:
+        for path in {run.path for run in new}:
+            (project.state / path).unlink(missing_ok=True)
+        return 0
+    reach(
+        "keys.after-merge"
+    )  # if a connection was lost in the commit, its files are kept: as garbage, if it was not committed
     return len(runs)
-
-
-def _discard(root: Path, runs: Iterable[NewKeyRun]) -> None:
-    for path in {run.path for run in runs}:
-        (root / path).unlink(missing_ok=True)
 
 
 @dataclass(frozen=True)
@@ -287,7 +284,7 @@ def _merge_beside(merge: _MergeRange, beside: Beside | None) -> list[NewKeyRun]:
     make = beside(rows, parts) if beside is not None and (parts := -(-rows // RUN_ROWS)) > 1 else None
     if make is None:
         return []
-    step = max(1, rows // (parts * SAMPLED))
+    step = max(1, rows // (parts * CODES_PER_RANGE))
     opened = [open_run(merge.root, merge.relation, run) for run in merge.runs]
     sample = np.concatenate([run.codes_at(np.arange(0, run.rows, step)) for run in opened])
     try:

@@ -13,7 +13,7 @@ A row's **place** is the number of its portion and, below, that of the row among
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import NamedTuple
@@ -27,25 +27,31 @@ from cumulus_ops.keys.building import SORTED_ROWS
 from cumulus_ops.keys.columns import plain
 from cumulus_ops.keys.judging import Judge, Judged, Reason, Rejections, settle
 from cumulus_ops.keys.merging import Range, cut_ranges, find_window
-from cumulus_ops.keys.runs import Entries, KeyFile, Run, in_code_order, join_entries, open_run
+from cumulus_ops.keys.runs import Entries, KeyFile, in_code_order, join_entries, open_run
 from cumulus_ops.keys.stage import Resolved, leave_out, rejected_rows, resolve_rows
-from m3.program import Relation
+from m3.datatypes import STRING
+from m3.program import Column, Relation
 
 __all__ = ["JudgeRange", "Sorted", "Sorter", "Verdict", "Verdicts", "by_portion", "cut_portions"]
 
 
 #: A portion has fewer rows than that.
 ROW_BITS = 40
+#: Sorted rows are written as a run when so many bytes wait; a range of codes has about as many at the most, and so many rows.
+SORTED_BYTES = RANGE_BYTES = 1 << 28
+RANGE_ROWS = 1 << 19
 #: Of so many codes of sorted rows one is looked at where ranges are cut.
 SAMPLED = 1 << 10
+_NONE = np.zeros(0, np.int64)
 
 
 class Sorted(NamedTuple):
     """The rows of a portion in the order of their keys, in ``runs`` of a file of their own, whose counts are signs, and whose stamps are places, twice, and one
-    more where an event begins. ``sample``: some of their codes. ``has_wide_events``: whether an event has rows of several keys."""
+    more where an event begins. ``bytes``: in memory. ``sample``: some of their codes. ``has_wide_events``: whether an event has rows of several keys."""
 
     runs: tuple[NewKeyRun, ...]
     rows: int
+    bytes: int
     sample: np.ndarray
     has_wide_events: bool
 
@@ -64,7 +70,7 @@ class Sorter:
     def __init__(self, root: Path, label: str, relation: Relation, judge: Judge, portion: int) -> None:
         self._relation, self._judge = relation, judge
         self._file = KeyFile(root, label)
-        self._begin, self._rows, self._is_wide = portion << ROW_BITS, 0, False
+        self._begin, self._rows, self._bytes, self._is_wide = portion << ROW_BITS, 0, 0, False
         self._waiting, self._runs, self._sample = list[Entries](), list[NewKeyRun](), list[np.ndarray]()
 
     def add(self, rows: pa.Table) -> None:
@@ -80,14 +86,18 @@ class Sorter:
         places = np.arange(self._begin + self._rows, self._begin + self._rows + len(rows), dtype=np.int64)
         self._rows += len(rows)
         self._waiting.append(Entries(codes, rows[SIGN].to_numpy().astype(np.int64), 2 * places + begins, values))
-        if sum(part.rows for part in self._waiting) >= SORTED_ROWS:
+        self._bytes += values.nbytes
+        if (
+            sum(part.rows for part in self._waiting) >= SORTED_ROWS
+            or sum(part.table.nbytes for part in self._waiting) >= SORTED_BYTES
+        ):
             self._write()
 
     def finish(self) -> Sorted:
         """What was written."""
         self._write()
         self._file.close(durable=False)
-        return Sorted(tuple(self._runs), self._rows, np.concatenate([*self._sample, _NONE]), self._is_wide)
+        return Sorted(tuple(self._runs), self._rows, self._bytes, np.concatenate([*self._sample, _NONE]), self._is_wide)
 
     def discard(self) -> None:
         """Delete it."""
@@ -99,33 +109,68 @@ class Sorter:
             run = self._file.write(self._relation, [entries])
             assert run is not None
             self._runs.append(run)
-            self._sample.append(entries.codes[SAMPLED // 2 :: SAMPLED].copy())
+            self._sample.append(entries.codes[min(SAMPLED, entries.rows) // 2 :: SAMPLED].copy())
             self._waiting.clear()
 
 
-_NONE = np.zeros(0, np.int64)
+def cut_portions(portions: Sequence[Sorted]) -> list[Range]:
+    """Cut the codes of all portions into ranges of limited size; a code with more is in one all the same."""
+    rows, size = (sum(getattr(part, name) for part in portions) for name in ("rows", "bytes"))
+    sample = np.concatenate([part.sample for part in portions])
+    return cut_ranges(sample, max(-(-rows // RANGE_ROWS), -(-size // RANGE_BYTES)))
 
 
-def cut_portions(portions: Sequence[Sorted], rows: int) -> list[Range]:
-    """Cut the codes of all portions into ranges of about so many rows; a code with more is in one all the same."""
-    return cut_ranges(
-        np.concatenate([part.sample for part in portions]), -(-sum(part.rows for part in portions) // rows)
-    )
+class ByPlace(NamedTuple):
+    """A table with a row for each of some places, which ascend, as a run of a file of its own; ``portions``: the numbers of those whose places they are."""
+
+    run: NewKeyRun
+    portions: frozenset[int]
+
+    @staticmethod
+    def write(root: Path, label: str, relation: Relation, places: np.ndarray, rows: pa.Table) -> ByPlace | None:
+        """Write rows with the relation's columns; None if there are none."""
+        file = KeyFile(root, label)
+        by_place = in_code_order([Entries(places, np.ones(len(places), np.int64), places, rows)])
+        run = file.write(_without_key(relation), [by_place])
+        file.close(durable=False)
+        return None if run is None else ByPlace(run, frozenset(np.unique(places >> ROW_BITS).tolist()))
+
+    @staticmethod
+    def read(
+        root: Path, relation: Relation, runs: Sequence[NewKeyRun], places: range
+    ) -> tuple[np.ndarray, pa.Table | None]:
+        """Which of some places have a row in one of several runs, ascending, and those; None if there are none."""
+        without_key, found = _without_key(relation), list[Entries]()
+        for run in runs:
+            opened = open_run(root, without_key, run)
+            begin, end = find_window(opened, Range(places.start, places.stop))
+            if begin < end:
+                found.append(opened.part(begin, end, [column.name for column in relation.columns]))
+        if not found:
+            return _NONE, None
+        whole = in_code_order(found)
+        return whole.codes, whole.table
+
+
+def _without_key(relation: Relation) -> Relation:
+    """The relation without its key, which would stand for the codes of runs that are sorted by something else."""
+    return replace(relation, key=())
 
 
 class Verdict(NamedTuple):
-    """What was found in a range. ``run``: what the index is to know of its keys, None if that is nothing. ``reasons``: place -> why that row is rejected; ``looked_at``: the codes
-    of rows that this rests on. ``old``: rows that others take away, by the places of these, in a file of their own; ``portions``: the numbers of those that have such."""
+    """What was found in a range. ``run``: what the index is to know of its keys, None if that is nothing. ``reasons``: why rows are rejected, by their places; ``looked_at``: the
+    codes of what this rests on. ``old``: rows that others take away, by the places of these."""
 
-    run: NewKeyRun | None
-    reasons: Mapping[int, Reason]
-    looked_at: np.ndarray
-    old: NewKeyRun | None
-    portions: frozenset[int]
+    run: NewKeyRun | None = None
+    looked_at: np.ndarray = _NONE
+    reasons: ByPlace | None = None
+    old: ByPlace | None = None
 
     def paths(self) -> Iterator[str]:
         """Its files."""
-        yield from (run.path for run in (self.run, self.old) if run is not None)
+        if self.run is not None:
+            yield self.run.path
+        yield from (found.run.path for found in (self.reasons, self.old) if found is not None)
 
 
 @dataclass(frozen=True)
@@ -148,20 +193,19 @@ class JudgeRange:
         """What was found; None if that cannot be decided here."""
         rows = self._read()
         if rows is None:
-            return Verdict(None, {}, _NONE, None, frozenset())
-        runs = [open_run(self.root, self.relation, run) for run in self.index]
-        judged = self._judge(rows, runs)
-        reasons, looked_at = dict[int, Reason](), _NONE
+            return Verdict()
+        runs, places = [open_run(self.root, self.relation, run) for run in self.index], rows.stamps >> 1
+        judged = self.judge.judge(rows.table, rows.counts.astype(np.int8), runs, rows.codes)
+        reasons, looked_at = None, _NONE
         if len(judged.violations()):
             if self.has_wide_events:
                 return None
             events = np.cumsum(rows.stamps & 1)  # an event's rows are beside each other, for they have one code
             judged, rejections = settle(judged, events, runs)
-            places = rows.stamps >> 1
-            reasons = {int(places[row]): reason for row, reason in rejections.reasons.items()}
-            looked_at = np.unique(rows.codes[np.isin(events, list(rejections.events))])
-            rows = _only(rows, rejections.accepted(rows.rows))
-        return self._write(judged, rows.stamps >> 1, reasons, looked_at)
+            is_accepted = rejections.accepted(rows.rows)
+            reasons = self._write_reasons(rejections, places)
+            looked_at, places = np.unique(rows.codes[~is_accepted]), places[is_accepted]
+        return Verdict(self._write_run(judged), looked_at, reasons, self._write_old(judged, places))
 
     def _read(self) -> Entries | None:
         names, found = [c.name for c in self.relation.columns], list[Entries]()
@@ -172,54 +216,42 @@ class JudgeRange:
                 found.append(opened.part(begin, end, names))
         return join_entries(found) if found else None
 
-    def _judge(self, rows: Entries, runs: Sequence[Run]) -> Judged:
-        return self.judge.judge(rows.table, rows.counts.astype(np.int8), runs, rows.codes)
+    def _write_reasons(self, rejections: Rejections, places: np.ndarray) -> ByPlace | None:
+        reasons = pa.table([*zip(*rejections.reasons.values(), strict=True)], names=Reason._fields)
+        rejected = places[np.fromiter(rejections.reasons, np.int64)]
+        return ByPlace.write(self.root, self.label, _reasons_of(self.relation), rejected, reasons)
 
-    def _write(
-        self, judged: Judged, places: np.ndarray, reasons: Mapping[int, Reason], looked_at: np.ndarray
-    ) -> Verdict:
-        """Write what is new of the keys, and the rows that accepted ones, at such places, take away."""
-        new, gone = KeyFile(self.root, self.label), KeyFile(self.root, self.label)
-        try:
-            run = new.write(self.relation, [judged.entries()]) if len(places) else None
-            takers, rows = np.zeros(0, np.int64), None
-            if self.judge.mode == "upsert" and len(places):
-                found, rows, _ = judged.resolve()
-                takers = places[found]
-            old = None
-            if rows is not None:
-                table = pa.table([plain(rows[name]) for name in self.judge.names], names=list(self.judge.names))
-                by_place = in_code_order([Entries(takers, np.ones(len(takers), np.int64), takers, table)])
-                old = gone.write(without_key(self.relation), [by_place])
-            new.close()
-            gone.close(durable=False)
-        except BaseException:
-            new.discard()
-            gone.discard()
-            raise
-        return Verdict(run, reasons, looked_at, old, frozenset(np.unique(takers >> ROW_BITS).tolist()))
+    def _write_run(self, judged: Judged) -> NewKeyRun | None:
+        """What is new of the keys."""
+        if len(judged.rows) == 0:
+            return None
+        file = KeyFile(self.root, self.label)
+        run = file.write(self.relation, [judged.entries()])
+        file.close()
+        return run
+
+    def _write_old(self, judged: Judged, places: np.ndarray) -> ByPlace | None:
+        """The rows that accepted ones, at such places, take away."""
+        if self.judge.mode != "upsert" or len(judged.rows) == 0:
+            return None
+        takers, old, _ = judged.resolve()
+        return None if old is None else ByPlace.write(self.root, self.label, self.relation, places[takers], old)
 
 
-def without_key(relation: Relation) -> Relation:
-    """The relation without its key, which would stand for the codes of runs that are sorted by something else."""
-    return replace(relation, key=())
-
-
-def _only(rows: Entries, chosen: np.ndarray) -> Entries:
-    """Some rows: of each, whether it is one of them."""
-    at = np.flatnonzero(chosen)
-    return Entries(rows.codes[at], rows.counts[at], rows.stamps[at], rows.table.take(pa.array(at)))
+def _reasons_of(relation: Relation) -> Relation:
+    """What the reasons for rejected rows are kept as."""
+    return Relation(relation.name, tuple(Column(name, STRING) for name in Reason._fields))
 
 
 @dataclass(frozen=True)
 class Verdicts:
-    """What was found about the rows of one portion, number ``portion``. ``reasons`` and ``old``: see :class:`Verdict`, of all ranges."""
+    """What was found about the rows of one portion, number ``portion``. ``reasons`` and ``old``: the runs of all ranges that have some."""
 
     root: Path
     relation: Relation
     is_upsert: bool
     portion: int
-    reasons: Mapping[int, Reason]
+    reasons: tuple[NewKeyRun, ...]
     old: tuple[NewKeyRun, ...]
 
     @property
@@ -231,32 +263,31 @@ class Verdicts:
         """What becomes of a piece of the portion, behind ``begin`` other rows; see :meth:`~cumulus_ops.keys.stage.KeyStage.resolve`."""
         first = (self.portion << ROW_BITS) + begin
         mine = range(first, first + len(rows))
-        rejections = Rejections({place - first: reason for place, reason in self.reasons.items() if place in mine})
-        accepted = leave_out(rows, rejections) if rejections.reasons else rows
+        places, why = ByPlace.read(self.root, _reasons_of(self.relation), self.reasons, mine)
+        reasons = [] if why is None else [Reason(**reason) for reason in why.to_pylist()]
+        rejections = Rejections(dict(zip((places - first).tolist(), reasons, strict=True)))
+        accepted = leave_out(rows, rejections) if reasons else rows
         if self.is_upsert:
-            takers, old = self._read_old(mine)
+            takers, old = ByPlace.read(self.root, self.relation, self.old, mine)
             row_of = np.cumsum(rejections.accepted(len(rows))) - 1
             accepted = resolve_rows(accepted, row_of[takers - first], old, accepted[SIGN].to_numpy() != -1)
         return Resolved(accepted, rejected_rows(rows, rejections))
 
-    def _read_old(self, places: range) -> tuple[np.ndarray, pa.Table | None]:
-        """Which rows at these places take old ones away, ascending, and those."""
-        relation, found = without_key(self.relation), list[Entries]()
-        for run in self.old:
-            opened = open_run(self.root, relation, run)
-            begin, end = find_window(opened, Range(places.start, places.stop))
-            if begin < end:
-                found.append(opened.part(begin, end, [c.name for c in relation.columns]))
-        if not found:
-            return _NONE, None
-        whole = in_code_order(found)
-        return whole.codes, whole.table
-
 
 def by_portion(root: Path, relation: Relation, mode: str, verdicts: Sequence[Verdict], portions: int) -> list[Verdicts]:
     """What was found in all ranges of a part, for each of its portions."""
-    reasons: list[dict[int, Reason]] = [{} for _ in range(portions)]
-    for place, reason in (one for verdict in verdicts for one in verdict.reasons.items()):
-        reasons[place >> ROW_BITS][place] = reason
-    old = [tuple(v.old for v in verdicts if v.old is not None and n in v.portions) for n in range(portions)]
-    return [Verdicts(root, relation, mode == "upsert", n, reasons[n], old[n]) for n in range(portions)]
+
+    def runs(found: Iterable[ByPlace | None], portion: int) -> tuple[NewKeyRun, ...]:
+        return tuple(one.run for one in found if one is not None and portion in one.portions)
+
+    return [
+        Verdicts(
+            root,
+            relation,
+            mode == "upsert",
+            n,
+            runs((v.reasons for v in verdicts), n),
+            runs((v.old for v in verdicts), n),
+        )
+        for n in range(portions)
+    ]

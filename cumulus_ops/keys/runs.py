@@ -9,9 +9,9 @@ How runs are written, encoded, verified and searched is the map store's alone. T
 
 - **What a merge does.** Deltas add up, in whatever order they are merged; of the entries of a key only the newest one counts. So maps merge any
   runs of about one size (:func:`cumulus_ops.maps.runs.pick_tier`), an index only its newest ones, none left out
-  (:func:`cumulus_ops.keys.building.pick`).
+  (:func:`cumulus_ops.keys.merging.pick`).
 - **What a merge holds.** A merge of maps sorts what it has summed, within the step's memory. An index has whole rows, of as many keys as the
-  relation has: it is merged one range of codes after the other (:func:`cumulus_ops.keys.building.sliced`).
+  relation has: it is merged one range of codes after the other (:func:`cumulus_ops.keys.merging.slice_runs`).
 - **What a code is.** The search code of a map's run has as many bits of each key column as that run needs, and means something in it alone. A key's code
   is the same in all runs, since entries of several runs are compared by it without looking at the key, and ranges of it are merged.
 """

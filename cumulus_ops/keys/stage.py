@@ -246,12 +246,12 @@ class KeyStage:
             Conflict: they have changed one of these keys; or the append was refused.
         """
         self.finish()
-        for _ in range(ATTEMPTS):
+        for attempt in range(ATTEMPTS + 1):
             changes = [KeyChange(n, i.version, i.signature, tuple(i.written)) for n, i in self._indexes.items()]
             try:
                 return append(changes)
             except Conflict as conflict:
-                if conflict.kind != "keys-moved":
+                if conflict.kind != "keys-moved" or attempt == ATTEMPTS:
                     raise
                 self._catch_up(conflict)
             except CumulusError:
@@ -259,7 +259,7 @@ class KeyStage:
             except BaseException:
                 self._may_be_named = True
                 raise
-        return append(changes)
+        raise AssertionError("the last attempt has returned or raised")
 
     def _catch_up(self, conflict: Conflict) -> None:
         """Look at what others have added since; the verdicts hold if it has to do with other keys.

@@ -428,3 +428,16 @@ def test_who_closes_files_waits_for_all_of_them_also_if_one_fails(
     with pytest.raises(OSError, match="the disk is gone"):
         close_files(files)
     assert {*done} == {*files[1:]}
+
+
+@pytest.mark.parametrize("first_has_dictionary", [True, False])
+def test_a_file_takes_texts_with_and_without_dictionaries(tmp_path: Path, first_has_dictionary: bool) -> None:
+    """Rows that upserts take away have none, and neither has a piece with bytes that are no text."""
+    relation = Relation("r", (Column("s", STRING.with_null()),))
+    writer = LogWriter(tmp_path, 10)
+    for number, has_dictionary in enumerate([first_has_dictionary, not first_has_dictionary]):
+        texts = pa.array([f"a{number}", None, "b"], pa.string())
+        rows = {"s": texts.dictionary_encode() if has_dictionary else texts, SIGN: pa.array([1, 1, 1], pa.int8())}
+        writer.add(relation, "0/r", pa.table({**rows, OFFSET: pa.array([number] * 3, pa.int64())}))
+    ((found,),) = (written.log for written in writer.finish())
+    assert read_log(tmp_path, found.file)["s"].to_pylist() == ["a0", None, "b", "a1", None, "b"]

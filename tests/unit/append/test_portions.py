@@ -173,7 +173,8 @@ def test_keys_judge_by_ranges_as_they_do_piece_by_piece(
     keys = {"left": KeySettings("strict"), "right": KeySettings(mode)}  # one has no key: its rows are a bag
     project = dataclasses.replace(template, batch_rows=batch_rows, keys=keys)
     land(project, drops)
-    with patch("cumulus_ops.keys.ranges.SAMPLED", 1), patch("cumulus_ops.keys.ranges.SORTED_ROWS", sorted_rows):
+    small = patch.multiple("cumulus_ops.keys.ranges", SAMPLED=1, RANGE_ROWS=2 * batch_rows)
+    with small, patch("cumulus_ops.keys.ranges.SORTED_ROWS", sorted_rows):
         assert append_all(project, len(drops), Others()) == append_all(project, len(drops), None)
 
 
