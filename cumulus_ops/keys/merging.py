@@ -239,13 +239,13 @@ def _tidy(project: Project, catalog: Catalog, relation: Relation, label: str, be
     reach("keys.before-merge")
     try:
         catalog.key_indexes.commit_merge(runs, new)
-    except Conflict:
+    except (
+        Conflict
+    ):  # after anything else, a lost connection say, it may be committed: the files stay, and are garbage if it is not
         for path in {run.path for run in new}:
             (project.state / path).unlink(missing_ok=True)
         return 0
-    reach(
-        "keys.after-merge"
-    )  # if a connection was lost in the commit, its files are kept: as garbage, if it was not committed
+    reach("keys.after-merge")
     return len(runs)
 
 
